@@ -90,6 +90,7 @@ export const services: ResourceType<Service> = namespaced('/v1', 'Service');
 export const resourceQuotas: BuiltIn<models.V1ResourceQuota> = namespaced('/v1', 'ResourceQuota');
 export const limitRanges: BuiltIn<models.V1LimitRange> = namespaced('/v1', 'LimitRange');
 export const deployments: BuiltIn<models.V1Deployment> = namespaced('apps/v1', 'Deployment');
+export const daemonSets: BuiltIn<models.V1DaemonSet> = namespaced('apps/v1', 'DaemonSet');
 export const roles: BuiltIn<models.V1Role> = namespaced('rbac.authorization.k8s.io/v1', 'Role');
 export const roleBindings: BuiltIn<models.V1RoleBinding> = namespaced(
   'rbac.authorization.k8s.io/v1',

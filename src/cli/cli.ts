@@ -3,6 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { type Command, type CommandSpec, defineCommand } from './command.ts';
 import type { CommandIo } from './command-line.ts';
 import { cleanUpCommand, kernelWireGuardCommand } from './host.ts';
+import { statusCommand } from './look/status.ts';
 import { manifestsCommand } from './manifests.ts';
 import { offloadCommand } from './namespaces/offload.ts';
 import { unoffloadCommand } from './namespaces/unoffload.ts';
@@ -23,6 +24,7 @@ import { versionCommand } from './version.ts';
 
 /** Headings of the help, with what stands under each. */
 const GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  'Look:': [statusCommand],
   'Peering:': [
     peerCommand,
     unpeerCommand,

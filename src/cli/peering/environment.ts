@@ -1,5 +1,6 @@
 /** Commands on a running cluster: the cluster that kubectl would speak to. */
 import type { KubeClient } from '../../kube/client.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import {
   type Command,
   type CommandEnvironment,
@@ -74,8 +75,20 @@ async function runOnCluster(
   } catch (error) {
     if (signal.aborted) throw error;
     // The line was understood: its help would not help.
-    return reportFailure(await explained(error, where, environment.clock.now()), { io });
+    const told = lacksKind(error) ? notThere(error) : await explained(error, where, environment.clock.now());
+    return reportFailure(told, { io });
   } finally {
     await client?.close();
   }
 }
+
+/** The API server does not know the kind at all: of one that it knows it says with a reason that an object is not there. */
+export const lacksKind = (error: unknown): boolean =>
+  hasCode(error, 'Unavailable') && (error as TributaryError).status === 404;
+
+export const notThere = (error: unknown): TributaryError =>
+  new TributaryError(
+    'NotFound',
+    `Tributary is not in this cluster, or an older version of it (${errorMessage(error)}): is it the cluster that you mean?`,
+    { cause: error },
+  );

@@ -10,7 +10,6 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { persistentVolumes, type ResourceType } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
-import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
 import type { Command, CommandEnvironment } from '../../../../src/cli/command.ts';
 import type { Clock } from '../../../../src/lib/clock.ts';

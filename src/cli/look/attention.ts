@@ -1,0 +1,161 @@
+/** What is not as it should be, and what waits for a person. Pure. */
+import { type Advertisement, ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import {
+  type Direction,
+  DIRECTIONS,
+  FOREIGN_CLUSTER_REASONS as REASONS,
+  type ForeignCluster,
+  type PeeringState,
+} from '../../api/foreign-cluster.ts';
+import { NAMESPACE_OFFLOADING_REASONS, type NamespaceOffloading } from '../../api/namespace-offloading.ts';
+import type { PeeringRequest } from '../../api/peering-request.ts';
+import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS } from '../../api/tunnel.ts';
+import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from '../../api/virtual-node.ts';
+import { readyOf } from '../namespaces/offloading.ts';
+import { approvalHint } from '../peering/foreign-clusters.ts';
+
+/** `isWaiting`: nothing is wrong, but it does not go on before a person decides. */
+export interface Notice {
+  about: string;
+  message: string;
+  /** A command. */
+  see: string;
+  isWaiting: boolean;
+}
+
+/** Reasons that say that all goes its way, or that nobody wants anything. */
+const CALM = new Set<string | undefined>([
+  undefined,
+  REASONS.ok,
+  REASONS.notWanted,
+  REASONS.noPolicy,
+  REASONS.waitingForDecision,
+  REASONS.waitingForOffer,
+  REASONS.settingUp,
+  REASONS.ending,
+  REASONS.withdrawn,
+  REASONS.deniedHere,
+]);
+
+const WAITING = new Set<string | undefined>([
+  REASONS.identityUnconfirmed,
+  REASONS.tokenRequired,
+  REASONS.waitingForApproval,
+]);
+
+/** Something is shared, or somebody wants that. */
+export const isPeer = ({ spec, status }: ForeignCluster): boolean =>
+  DIRECTIONS.some(
+    (direction) => spec?.[direction] === 'Enabled' || (status?.[direction]?.phase ?? 'None') !== 'None',
+  );
+
+export function peerNotices(cluster: ForeignCluster, ownClusterID: string | undefined): Notice[] {
+  if (!isPeer(cluster)) return [];
+  const { status, metadata } = cluster;
+  const about = `peer ${metadata.name}`;
+  const notices = DIRECTIONS.flatMap((direction) => directionNotice(cluster, direction, ownClusterID));
+  const isUsed = DIRECTIONS.some((direction) => status?.[direction]?.phase === 'Established');
+  if (notices.length === 0 && isUsed && status?.link?.connected !== true) {
+    const condition = status?.conditions?.find(({ type }) => type === 'Connected');
+    const message = `no link: ${condition?.message ?? 'the other cluster does not answer'}`;
+    notices.push({
+      about,
+      message,
+      see: `kubectl describe foreigncluster ${metadata.name}`,
+      isWaiting: false,
+    });
+  }
+  return notices;
+}
+
+function directionNotice(
+  cluster: ForeignCluster,
+  direction: Direction,
+  ownClusterID: string | undefined,
+): Notice[] {
+  const { metadata, spec, status } = cluster;
+  const { phase = 'None', reason, message }: Partial<PeeringState> = status?.[direction] ?? {};
+  const about = `peer ${metadata.name}`;
+  const see = `kubectl describe foreigncluster ${metadata.name}`;
+  const said = [`${direction} ${phase}`, reason, message]
+    .filter((word) => word !== undefined && word !== '')
+    .join(': ');
+  if (reason === REASONS.waitingForApproval) {
+    // What waits here is told of the request, or of the offer.
+    const isOverThere = direction === 'outgoing' && phase !== 'Offered';
+    return isOverThere ? [{ about, message: approvalHint(cluster, ownClusterID), see, isWaiting: true }] : [];
+  }
+  if (WAITING.has(reason)) return [{ about, message: said, see, isWaiting: true }];
+  const isProblem = isWanted(phase, direction, spec) && !CALM.has(reason);
+  return isProblem ? [{ about, message: said, see, isWaiting: false }] : [];
+}
+
+/** A refusal of ours is no problem of ours. */
+const isWanted = (
+  phase: PeeringState['phase'],
+  direction: Direction,
+  spec: ForeignCluster['spec'],
+): boolean =>
+  phase === 'None' ? spec?.[direction] === 'Enabled' : !(phase === 'Denied' && direction === 'incoming');
+
+export function tunnelNotices({ metadata, spec, status }: Tunnel): Notice[] {
+  const ready = status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.ready);
+  if (ready?.status !== 'False' || ready.reason === TUNNEL_REASONS.starting) return [];
+  const about = `tunnel to ${spec.clusterName ?? metadata.name}`;
+  const message = `${ready.reason}: ${ready.message}`;
+  return [{ about, message, see: `kubectl describe tunnel ${metadata.name}`, isWaiting: false }];
+}
+
+export function virtualNodeNotices({ metadata, status }: VirtualNode): Notice[] {
+  const ready = status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);
+  if (ready?.status !== 'False' || ready.reason === VIRTUAL_NODE_REASONS.starting) return [];
+  const message = `${ready.reason}: ${ready.message}`;
+  const see = `kubectl describe virtualnode ${metadata.name}`;
+  return [{ about: `virtual node ${metadata.name}`, message, see, isWaiting: false }];
+}
+
+const GOING_ON = new Set<string>([
+  NAMESPACE_OFFLOADING_REASONS.inProgress,
+  NAMESPACE_OFFLOADING_REASONS.ending,
+  NAMESPACE_OFFLOADING_REASONS.moving,
+]);
+
+export function namespaceNotices(offloading: NamespaceOffloading): Notice[] {
+  const ready = readyOf(offloading);
+  if (ready?.status !== 'False' || GOING_ON.has(ready.reason)) return [];
+  const { namespace = '' } = offloading.metadata;
+  return [
+    {
+      about: `namespace ${namespace}`,
+      message: `${ready.reason}: ${ready.message}`,
+      see: `kubectl -n ${namespace} describe namespaceoffloading`,
+      isWaiting: ready.reason === NAMESPACE_OFFLOADING_REASONS.podsAtHome,
+    },
+  ];
+}
+
+export function requestNotices({ metadata, spec, status }: PeeringRequest): Notice[] {
+  if (status?.reason !== REASONS.waitingForApproval || spec.approval !== undefined) return [];
+  const wants = spec.namespaces.length === 0 ? '' : `, for namespaces ${spec.namespaces.join(', ')}`;
+  return [
+    {
+      about: `request of ${spec.clusterName ?? metadata.name}`,
+      message: `wants to run pods here${wants}`,
+      see: `tributary approve peeringrequest ${metadata.name}`,
+      isWaiting: true,
+    },
+  ];
+}
+
+export function offerNotices({ metadata, spec, status }: Advertisement): Notice[] {
+  if (status?.reason !== ADVERTISEMENT_REASONS.waitingForApproval || spec.approval !== undefined) return [];
+  const { cpu = '0', memory = '0' } = spec.offer.resources;
+  return [
+    {
+      about: `offer of ${spec.clusterName ?? metadata.name}`,
+      message: `lends ${cpu} CPU and ${memory} of memory`,
+      see: `tributary approve advertisement ${metadata.name}`,
+      isWaiting: true,
+    },
+  ];
+}

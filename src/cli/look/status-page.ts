@@ -1,0 +1,213 @@
+/** What `tributary status` says, as data: what is there, what is not as it should be, what waits for a person. Pure. */
+import { APP_NAME, CLUSTER_LEASE, LABEL_APP_INSTANCE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
+import { isFinished } from '../../api/pod.ts';
+import type { KubeObject, Pod } from '../../api/wire.ts';
+import { nodeNameOf } from '../../api/node-labels.ts';
+import { idOf } from '../peering/foreign-clusters.ts';
+import { isReady, nameOf } from '../namespaces/offloading.ts';
+import {
+  isPeer,
+  namespaceNotices,
+  type Notice,
+  offerNotices,
+  peerNotices,
+  requestNotices,
+  tunnelNotices,
+  virtualNodeNotices,
+} from './attention.ts';
+import type { Facts, Unreadable } from './facts.ts';
+import { clusterNameOf, isReadyNode, usedOf } from './use.ts';
+
+export interface RoleLine {
+  /** `cluster`, `gateway`, `node`, or `peer` and of which one. */
+  role: string;
+  namespace: string;
+  object: string;
+  ready: number;
+  wanted: number;
+}
+
+export interface PeerLine {
+  name: string;
+  clusterID: string;
+  outgoing: string;
+  incoming: string;
+  link: boolean;
+  /** Undefined: the networks are not joined, or nothing was measured yet. */
+  rttMs?: number;
+  lossPercent?: number;
+}
+
+interface VirtualNodeLine {
+  name: string;
+  cluster: string;
+  isReady: boolean;
+  pods: string;
+  cpu: string;
+  memory: string;
+}
+
+interface NamespaceLine {
+  name: string;
+  strategy: string;
+  isReady: boolean;
+  clusters: string[];
+  /** Pods that run here, over there, and those without a node. */
+  atHome: number;
+  abroad: number;
+  waiting: number;
+}
+
+export interface StatusPage {
+  version: string;
+  /** Undefined: the cluster role has not said it yet. */
+  clusterID: string | undefined;
+  clusterName: string | undefined;
+  /** Only where it is not Autonomous. */
+  mode?: string;
+  isHealthy: boolean;
+  roles: RoleLine[];
+  peers: PeerLine[];
+  /** Clusters that are known, and with which nothing is shared. */
+  others: number;
+  virtualNodes: VirtualNodeLine[];
+  namespaces: NamespaceLine[];
+  problems: Notice[];
+  waiting: Notice[];
+  unreadable: readonly Unreadable[];
+}
+
+export function pageOf(facts: Facts, version: string, now: number): StatusPage {
+  const { own, mode, clusters, use, offloadings, podsOf, requests, offers, tunnels } = facts;
+  const roles = rolesOf(facts);
+  const abroad = new Set(use.map(({ virtualNode }) => nodeNameOf(virtualNode)));
+  const notices = [
+    ...roles.flatMap(roleNotices),
+    ...leaseNotices(facts, now),
+    ...clusters.flatMap((cluster) => peerNotices(cluster, own?.clusterID)),
+    ...tunnels.flatMap(tunnelNotices),
+    ...use.flatMap(({ virtualNode }) => virtualNodeNotices(virtualNode)),
+    ...offloadings.flatMap(namespaceNotices),
+    ...requests.flatMap(requestNotices),
+    ...offers.flatMap(offerNotices),
+  ];
+  const problems = notices.filter(({ isWaiting }) => !isWaiting);
+  const phase = mode?.status?.phase ?? 'Autonomous';
+  const peers = clusters.filter(isPeer);
+  return {
+    version,
+    clusterID: own?.clusterID,
+    clusterName: own?.clusterName,
+    ...(phase !== 'Autonomous' && { mode: `${phase}: ${mode?.status?.conditions?.[0]?.message ?? ''}` }),
+    isHealthy: problems.length === 0,
+    roles,
+    peers: peers.map((cluster) => peerLine(cluster, facts)),
+    others: clusters.length - peers.length,
+    virtualNodes: use.map((one) => ({
+      name: one.virtualNode.metadata.name,
+      cluster: clusterNameOf(one.virtualNode),
+      isReady: isReadyNode(one),
+      pods: usedOf(one, 'pods'),
+      cpu: usedOf(one, 'cpu'),
+      memory: usedOf(one, 'memory'),
+    })),
+    namespaces: offloadings.map((one) => namespaceLine(one, podsOf, abroad)),
+    problems,
+    waiting: notices.filter(({ isWaiting }) => isWaiting),
+    unreadable: facts.unreadable,
+  };
+}
+
+/** `tributary-gateway` is the role `gateway`; an agent is named after whom it stands for. */
+const roleName = ({ metadata }: KubeObject): string =>
+  (metadata.labels?.[LABEL_APP_INSTANCE] ?? metadata.name)
+    .replace(`${APP_NAME}-`, '')
+    .replace(/^peer-/, 'peer ');
+
+function rolesOf({ deployments, daemonSets }: Facts): RoleLine[] {
+  const place = (object: KubeObject): Pick<RoleLine, 'role' | 'namespace'> => ({
+    role: roleName(object),
+    namespace: object.metadata.namespace ?? '',
+  });
+  return [
+    ...deployments.map((one) => ({
+      ...place(one),
+      object: `deployment/${one.metadata.name}`,
+      ready: one.status?.readyReplicas ?? 0,
+      wanted: one.spec?.replicas ?? 1,
+    })),
+    ...daemonSets.map((one) => ({
+      ...place(one),
+      object: `daemonset/${one.metadata.name}`,
+      ready: one.status?.numberReady ?? 0,
+      wanted: one.status?.desiredNumberScheduled ?? 0,
+    })),
+  ];
+}
+
+function roleNotices({ role, namespace, object, ready, wanted }: RoleLine): Notice[] {
+  if (ready >= wanted) return [];
+  const message = `${ready} of ${wanted} pods are ready`;
+  return [
+    { about: `role ${role}`, message, see: `kubectl -n ${namespace} describe ${object}`, isWaiting: false },
+  ];
+}
+
+/** Several times what passes between two renewals, and more than clocks differ. */
+const SILENT_MS = 60_000;
+
+/** The role may also run outside of the cluster: then only its Lease tells. */
+function leaseNotices({ lease, deployments, unreadable }: Facts, now: number): Notice[] {
+  const isKnown = !unreadable.some(({ what }) => what === 'leases');
+  const isDeployed = deployments.some((one) => roleName(one) === 'cluster');
+  if (!isKnown) return [];
+  const see = `kubectl -n ${SYSTEM_NAMESPACE} get lease,pods`;
+  const about = 'role cluster';
+  if (lease === undefined) {
+    const message = 'it has never run here; how to begin: docs/peering.md';
+    return isDeployed ? [] : [{ about, message, see, isWaiting: false }];
+  }
+  const silentMs = now - Date.parse(lease.spec?.renewTime ?? '');
+  if (!(silentMs > SILENT_MS)) return [];
+  const message = `it has not renewed its Lease ${CLUSTER_LEASE} for ${Math.round(silentMs / 1000)} s: is it running?`;
+  return [{ about, message, see, isWaiting: false }];
+}
+
+function peerLine(cluster: Facts['clusters'][number], { tunnels }: Facts): PeerLine {
+  const { metadata, status = {} } = cluster;
+  const { outgoing, incoming, link } = status;
+  const clusterID = idOf(cluster) ?? '';
+  return {
+    name: metadata.name,
+    clusterID,
+    outgoing: outgoing?.phase ?? 'None',
+    incoming: incoming?.phase ?? 'None',
+    link: link?.connected === true,
+    ...measured(tunnels.find((one) => one.metadata.name === clusterID)),
+  };
+}
+
+function measured(tunnel: Facts['tunnels'][number] | undefined): Pick<PeerLine, 'rttMs' | 'lossPercent'> {
+  const { rttMs, lossPercent } = tunnel?.status?.connection ?? {};
+  return { ...(rttMs !== undefined && { rttMs }), ...(lossPercent !== undefined && { lossPercent }) };
+}
+
+function namespaceLine(
+  offloading: NamespaceOffloading,
+  podsOf: Facts['podsOf'],
+  abroad: ReadonlySet<string>,
+): NamespaceLine {
+  const { metadata, spec, status } = offloading;
+  const all = (podsOf.get(metadata.namespace ?? '') ?? []).filter((pod) => !isFinished(pod));
+  const nodeOf = ({ spec: { nodeName = '' } = {} as NonNullable<Pod['spec']> }: Pod): string => nodeName;
+  return {
+    name: metadata.namespace ?? '',
+    strategy: spec.podStrategy ?? 'LocalAndRemote',
+    isReady: isReady(offloading),
+    clusters: (status?.clusters ?? []).filter(({ phase }) => phase === 'Ready').map(nameOf),
+    atHome: all.filter((pod) => nodeOf(pod) !== '' && !abroad.has(nodeOf(pod))).length,
+    abroad: all.filter((pod) => abroad.has(nodeOf(pod))).length,
+    waiting: all.filter((pod) => nodeOf(pod) === '').length,
+  };
+}

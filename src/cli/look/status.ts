@@ -1,0 +1,120 @@
+/** `tributary status`: one page on this cluster. */
+import { VERSION } from '../../version.ts';
+import { painter, type Paint } from '../colours.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../command-line.ts';
+import { type Format, formatOf, printedAs, WIDE_OUTPUT } from '../output.ts';
+import { clusterCommand, type Session } from '../peering/environment.ts';
+import { printable, table } from '../peering/terminal-text.ts';
+import type { Notice } from './attention.ts';
+import { readFacts } from './facts.ts';
+import { pageOf, type StatusPage } from './status-page.ts';
+import { type Page, showPage, WATCH } from './watching.ts';
+
+export const statusCommand: Command = clusterCommand({
+  name: 'status',
+  summary: 'Show on one page how Tributary in this cluster is, and what needs a person.',
+  about:
+    'Roles, peers, virtual nodes and offloaded namespaces, then what is not as it should be, with the command that shows more, ' +
+    'and what waits for a decision. What you may not read is named, and the rest is shown.',
+  options: { ...WIDE_OUTPUT, ...WATCH },
+  examples: [
+    { line: 'tributary status', does: 'Show this cluster' },
+    { line: 'tributary --context milan status --watch', does: 'Keep the page of milan on the terminal' },
+  ],
+  exits: { [EXIT.failed]: 'something is not as it should be; what only waits for a decision does not count' },
+  parse: (line) => ({ format: formatOf(line), isWatched: line.flags.has('watch') }),
+  run: async ({ format, isWatched }, session) =>
+    showPage(isWatched, session, async () => makePage(format, session)),
+});
+
+async function makePage(format: Format, session: Session): Promise<Page> {
+  const facts = await readFacts(session);
+  const page = pageOf(facts, VERSION, session.clock.now());
+  const text = printedAs(format, page, (isWide) => textOf(page, painter(session.io), isWide));
+  return { text, code: page.isHealthy ? EXIT.ok : EXIT.failed };
+}
+
+const yes = (is: boolean): string => (is ? 'yes' : 'no');
+
+function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
+  const section = (
+    title: string,
+    head: readonly string[],
+    rows: readonly string[][],
+    none: string,
+  ): string => {
+    const body = rows.length === 0 ? `${none}\n` : table(head, rows);
+    return `\n${paint('bold', title)}\n${body.replaceAll(/^/gm, '  ').replace(/ +$/, '')}`;
+  };
+  const { roles, peers, virtualNodes, namespaces, others } = page;
+  const seen = others === 0 ? '' : `\n  ${others} more known: tributary discover`;
+  return [
+    heading(page, paint),
+    section(
+      'Roles',
+      ['ROLE', 'READY', 'NAMESPACE'],
+      roles.map(({ role, ready, wanted, namespace }) => [role, `${ready}/${wanted}`, namespace]),
+      'none in this cluster that you can see',
+    ),
+    section(
+      'Peers',
+      ['NAME', 'OUTGOING', 'INCOMING', 'LINK', 'RTT', 'LOSS', ...(isWide ? ['CLUSTER ID'] : [])],
+      peers.map((peer) => [
+        peer.name,
+        peer.outgoing,
+        peer.incoming,
+        peer.link ? 'up' : 'down',
+        peer.rttMs === undefined ? '-' : `${peer.rttMs} ms`,
+        peer.lossPercent === undefined ? '-' : `${peer.lossPercent} %`,
+        ...(isWide ? [peer.clusterID] : []),
+      ]),
+      'none; peer with a cluster: tributary peer --help',
+    ).trimEnd() + `${seen}\n`,
+    section(
+      'Virtual nodes',
+      ['NAME', 'CLUSTER', 'READY', 'PODS', 'CPU', 'MEMORY'],
+      virtualNodes.map((one) => [one.name, one.cluster, yes(one.isReady), one.pods, one.cpu, one.memory]),
+      'none',
+    ),
+    section(
+      'Offloaded namespaces',
+      ['NAME', 'STRATEGY', 'READY', 'IN', 'AT HOME', 'ABROAD', 'WAITING'],
+      namespaces.map((one) => [
+        one.name,
+        one.strategy,
+        yes(one.isReady),
+        one.clusters.join(', '),
+        ...[one.atHome, one.abroad, one.waiting].map(String),
+      ]),
+      'none; offload one: tributary offload NAMESPACE',
+    ),
+    notices('Problems', page.problems, (title) => paint('red', title)),
+    notices('Waits for you', page.waiting, (title) => paint('yellow', title)),
+    unread(page),
+  ].join('');
+}
+
+function heading(
+  { version, clusterID, clusterName, mode, isHealthy, problems }: StatusPage,
+  paint: Paint,
+): string {
+  const state = isHealthy ? paint('green', 'healthy') : paint('red', `${problems.length} problem(s), below`);
+  const name = printable(clusterName ?? 'this cluster');
+  const id = clusterID === undefined ? '' : ` (${clusterID})`;
+  return `${name}${id}: ${state}; tributary ${version}\n${mode === undefined ? '' : `${printable(mode)}\n`}`;
+}
+
+function notices(title: string, all: readonly Notice[], paint: (title: string) => string): string {
+  if (all.length === 0) return '';
+  const lines = all.map(
+    ({ about, message, see }) => `  ${printable(`${about}: ${message}`)}\n    ${printable(see)}\n`,
+  );
+  return `\n${paint(title)}\n${lines.join('')}`;
+}
+
+function unread({ unreadable }: StatusPage): string {
+  if (unreadable.length === 0) return '';
+  const lines = unreadable.map(({ what, why }) => `  ${printable(`${what}: ${why}`)}\n`);
+  return `\nNot shown, since it cannot be read\n${lines.join('')}`;
+}
