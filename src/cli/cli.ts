@@ -3,7 +3,10 @@ import { systemClock } from '../lib/clock.ts';
 import { type Command, type CommandSpec, defineCommand } from './command.ts';
 import type { CommandIo } from './command-line.ts';
 import { cleanUpCommand, kernelWireGuardCommand } from './host.ts';
+import { discoverCommand } from './look/discover.ts';
+import { logsCommand } from './look/logs.ts';
 import { statusCommand } from './look/status.ts';
+import { topCommand } from './look/top.ts';
 import { manifestsCommand } from './manifests.ts';
 import { offloadCommand } from './namespaces/offload.ts';
 import { unoffloadCommand } from './namespaces/unoffload.ts';
@@ -18,13 +21,14 @@ import { tokenCommand } from './peering/token.ts';
 import { unpeerCommand } from './peering/unpeer.ts';
 import { untetherCommand } from './peering/untether.ts';
 import { runCommand } from './run.ts';
+import { policyCommand } from './sharing/policy.ts';
 import { openTokenIssuer, tenantKubeconfigCommand } from './tenant-kubeconfig.ts';
 import { tenantCommand } from './tenant.ts';
 import { versionCommand } from './version.ts';
 
 /** Headings of the help, with what stands under each. */
 const GROUPS: Readonly<Record<string, readonly Command[]>> = {
-  'Look:': [statusCommand],
+  'Look:': [statusCommand, discoverCommand, topCommand, logsCommand],
   'Peering:': [
     peerCommand,
     unpeerCommand,
@@ -36,6 +40,7 @@ const GROUPS: Readonly<Record<string, readonly Command[]>> = {
     approveCommand('Denied'),
     renewCommand,
   ],
+  'Sharing:': [policyCommand],
   'Namespaces:': [offloadCommand, unoffloadCommand],
   'Tethering:': [tetherCommand, untetherCommand],
   'By hand:': [

@@ -7,12 +7,12 @@ import { LABEL_PROVIDER } from '../../api/names.ts';
 import { type NamespaceOffloadingSpec, POD_STRATEGIES } from '../../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
-import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Options } from '../command.ts';
 import { type CommandLine, listOf, wrongForm } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { clusterNameOf, providerOf } from '../look/use.ts';
+import { OVERWRITE } from '../overwrite.ts';
 import { checkedNamespace } from './offloading.ts';
 
 /** By labels, or by names, which are looked up. */
@@ -52,7 +52,7 @@ export const OFFLOAD_OPTIONS: Options = {
     choices: ['Stay', 'Move'],
     fallback: 'Stay',
   },
-  overwrite: { text: 'change what somebody has set otherwise' },
+  ...OVERWRITE,
   'dry-run': { text: 'only print what would be written' },
   timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
 };
@@ -142,12 +142,3 @@ const known = (all: readonly VirtualNode[]): string =>
 
 export const NO_CLUSTER =
   'there is no virtual node, so no foreign cluster would take pods; peer with one first: tributary peer --help';
-
-/** Fields that are set to something else; those that nobody has set do not count. Pure. */
-export const differing = (
-  wanted: NamespaceOffloadingSpec,
-  now: NamespaceOffloadingSpec,
-): (keyof NamespaceOffloadingSpec)[] =>
-  (Object.keys(wanted) as (keyof NamespaceOffloadingSpec)[]).filter(
-    (field) => now[field] !== undefined && !deepEqual(now[field], wanted[field]),
-  );

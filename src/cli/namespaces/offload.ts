@@ -20,9 +20,9 @@ import { watchRole } from '../peering/cluster-mode.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { followObject } from '../peering/foreign-clusters.ts';
 import { printable, table } from '../peering/terminal-text.ts';
+import { differing } from '../overwrite.ts';
 import { progressOf } from '../progress.ts';
 import {
-  differing,
   NO_CLUSTER,
   OFFLOAD_OPTIONS,
   type OffloadArguments,
