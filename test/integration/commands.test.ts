@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { announcementData } from '../../src/api/own-announcement.ts';
+import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
 import { configMaps, namespaces, secrets } from '../../src/api/resources.ts';
+import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
@@ -124,4 +126,80 @@ test('approval, network keys, and who we are', async () => {
   expect(await tributary('network-key create --name ours')).toMatchObject({ code: 0, err: '' });
   expect((await tributary('network-key create --name ours')).code).toBe(1);
   expect((await tributary('id')).out).toContain(HOME);
+});
+
+test('a namespace is offloaded and comes home, and the pages and policies are what the API server takes', async () => {
+  const there = { namespace: 'shop', name: 'offloading' };
+  await client.create(namespaces, { metadata: { name: 'shop' } });
+  const unready = await tributary('offload shop');
+  expect(unready).toMatchObject({ code: 1, out: '' });
+  expect(unready.err).toContain('there is no virtual node');
+  await client.create(virtualNodes, {
+    metadata: { name: 'milan', labels: { 'tributary.dev/provider': MILAN } },
+    spec: { kubeconfigSecretRef: { namespace: NAMESPACE, name: 'x' }, resources: { cpu: '4', pods: '10' } },
+  });
+
+  const offloading = tributary(`offload shop --strategy Remote --clusters ${MILAN} --existing-pods Move`);
+  await eventually(
+    'the NamespaceOffloading',
+    async () => (await client.list(namespaceOffloadings)).items.length === 1,
+  );
+  const { metadata, spec: wanted } = await client.get(namespaceOffloadings, there);
+  expect(wanted).toMatchObject({ podStrategy: 'Remote', existingPods: 'Move' });
+  const clusters = [
+    {
+      cluster: MILAN,
+      virtualNodes: ['milan'],
+      remoteNamespace: 'shop-x',
+      phase: 'Ready',
+      reason: 'AsExpected',
+    },
+  ];
+  const status = { observedGeneration: metadata.generation, clusters };
+  await client.patch(
+    namespaceOffloadings,
+    there,
+    { type: 'merge', body: { status } },
+    { subresource: 'status' },
+  );
+  expect(await offloading).toMatchObject({ code: 0, err: '' });
+  expect((await tributary('offload shop --strategy Local')).err).toContain(
+    'podStrategy "Remote"; to change that',
+  );
+
+  const page = await tributary('status -o json');
+  expect(page.err).toBe('');
+  expect(JSON.parse(page.out)).toMatchObject({
+    clusterID: HOME,
+    unreadable: [],
+    virtualNodes: [{ name: 'milan', pods: '0 of 10' }],
+    namespaces: [{ name: 'shop', strategy: 'Remote', abroad: 0 }],
+  });
+  expect((await tributary('discover')).out).toContain('there');
+  expect(JSON.parse((await tributary('top -o json')).out)).toMatchObject({
+    virtualNodes: [{ name: 'milan' }],
+  });
+  expect((await tributary('logs')).err).toContain('no pod of Tributary is in this cluster');
+
+  const body = { metadata: { finalizers: ['tributary.dev/offloading'] } };
+  await client.patch(namespaceOffloadings, there, { type: 'merge', body });
+  const returning = tributary('unoffload shop');
+  await eventually(
+    'the deletion',
+    async () => (await client.get(namespaceOffloadings, there)).metadata.deletionTimestamp !== undefined,
+  );
+  const none = { metadata: { finalizers: null } };
+  await client.patch(namespaceOffloadings, there, { type: 'merge', body: none });
+  expect(await returning).toMatchObject({ code: 0, err: '' });
+});
+
+test('policies that options write', async () => {
+  const share = `policy share friends --peers ${MILAN} --network-key ours --found-by LAN --percent 20`;
+  const more = '--cpu 16 --memory 8Gi --pods 50 --storage 1Gi --approval Token --pod-security restricted';
+  expect(await tributary(`${share} ${more}`)).toMatchObject({ code: 0, err: '' });
+  const accept = `policy accept friends --anyone --namespaces shop --min-cpu 2 --cpu 8 --approval Automatic`;
+  expect(await tributary(`${accept} --shape PerNode`)).toMatchObject({ code: 0, err: '' });
+  expect((await tributary(`${share} --cpu 4`)).err).toContain('has limits');
+  expect((await tributary('policy list')).out).toMatch(/\nfriends +share .*Token .*\nfriends +accept /);
+  expect(await tributary('policy delete friends --kind share --now')).toMatchObject({ code: 0, err: '' });
 });

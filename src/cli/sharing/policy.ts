@@ -1,5 +1,6 @@
 /** `tributary policy`: what this cluster lends, and what it takes from others. */
 import { type AcceptancePolicy, acceptancePolicies } from '../../api/acceptance-policy.ts';
+import { ANNOTATION_END_NOW } from '../../api/names.ts';
 import type { PeerSelector } from '../../api/peer-selector.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import type { ResourceType } from '../../api/resources.ts';
@@ -115,9 +116,6 @@ export const policyCommand: Command = defineCommand({
   children: [listCommand, shareCommand, acceptCommand, deleteCommand],
 });
 
-/** On a PeeringRequest, `true`: a peer that no policy selects any more is ended without a grace. */
-const END_NOW = 'tributary.dev/end-now';
-
 async function remove(args: DeleteArguments, session: Session): Promise<number> {
   const { client, io, signal } = session;
   const { does, policy } = await find(args, session);
@@ -167,7 +165,7 @@ async function isConfirmed(does: Does, peers: readonly string[], { io, signal }:
 }
 
 async function endNow(peers: readonly string[], { client, io, signal }: Session): Promise<void> {
-  const body = { metadata: { annotations: { [END_NOW]: 'true' } } };
+  const body = { metadata: { annotations: { [ANNOTATION_END_NOW]: 'true' } } };
   for (const name of peers) {
     const patched = await client
       .patch(peeringRequests, { name }, { type: 'merge', body }, { signal })
