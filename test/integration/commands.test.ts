@@ -136,7 +136,10 @@ test('a namespace is offloaded and comes home, and the pages and policies are wh
   expect(unready.err).toContain('there is no virtual node');
   await client.create(virtualNodes, {
     metadata: { name: 'milan', labels: { 'tributary.dev/provider': MILAN } },
-    spec: { kubeconfigSecretRef: { namespace: NAMESPACE, name: 'x' }, resources: { cpu: '4', pods: '10' } },
+    spec: {
+      kubeconfigSecretRef: { namespace: NAMESPACE, name: 'x' },
+      resources: { cpu: '4', memory: '8Gi', pods: '10' },
+    },
   });
 
   const offloading = tributary(`offload shop --strategy Remote --clusters ${MILAN} --existing-pods Move`);

@@ -130,9 +130,12 @@ function whoOf({ values, flags }: CommandLine): PolicyArguments<never>['peers'] 
   if (!isSaid && discovery.length > 0)
     throw wrongForm('--found-by narrows --peers, --network-key or --anyone: add one');
   if (!isSaid) return undefined;
+  // With the default key, as the API server stores it: else the same command again would seem to change it.
   return {
     ...(names.length > 0 && { names }),
-    ...(key !== undefined && { networkKeySecretRef: { name: checkedSubdomain('--network-key', key) } }),
+    ...(key !== undefined && {
+      networkKeySecretRef: { name: checkedSubdomain('--network-key', key), key: 'key' },
+    }),
     ...(isAnyone && { anyone: true }),
     ...(discovery.length > 0 && { discovery }),
   };

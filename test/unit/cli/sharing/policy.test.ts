@@ -28,7 +28,7 @@ test('what is lent, to whom, and who decides', async () => {
   const { code, out, err } = await world.run(policyCommand, line);
   expect([code, out, err]).toEqual([0, 'SharingPolicy friends made\n', '']);
   expect(spec(SHARING)).toEqual({
-    peers: { clusterIDs: [MILAN], networkKeySecretRef: { name: 'key' } },
+    peers: { clusterIDs: [MILAN], networkKeySecretRef: { name: 'key', key: 'key' } },
     sharePercent: 20,
     limits: { cpu: '16', pods: '50' },
     approval: 'Automatic',
