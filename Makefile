@@ -12,7 +12,7 @@ NODES ?= 1
 ROUNDS ?= 5
 MINUTES ?= 10
 
-.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices image clean clean-cache
+.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices bench-cli release image clean clean-cache
 
 help:
 	@echo 'make demo [DEMO=pods|peering|network|namespaces|safety|away|tether]  shows one part of the product on real clusters (lab/demo/)'
@@ -25,6 +25,8 @@ help:
 	@echo 'make bench              1,000 pods against a null mirror [ROUNDS=5], then churn [MINUTES=10]'
 	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'
 	@echo 'make bench-slices       10,000 endpoints in 100 EndpointSlices against a null mirror [ROUNDS=5]; one that flaps'
+	@echo 'make bench-cli          how long commands take, and how large what people install is'
+	@echo 'make release            dist/release: the program as one file and as an npm package, checksums, SBOM'
 	@echo 'make image              builds the container image'
 	@echo 'make clean              removes what was built in this folder; clean-cache what was built for the lab'
 
@@ -82,6 +84,14 @@ bench-slices:
 	@tools/setup.sh node
 	@$(NODE) tools/setup.ts kwok
 	@$(NODE) bench/slices.ts --rounds $(ROUNDS)
+
+bench-cli:
+	@tools/setup.sh node
+	@$(NODE) bench/cli.ts --rounds $(ROUNDS)
+
+release:
+	@tools/setup.sh node
+	@$(NODE) tools/release.ts
 
 image:
 	@tools/setup.sh node

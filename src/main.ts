@@ -14,7 +14,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-process.exitCode = await runCli(
+void runCli(
   process.argv.slice(2),
   {
     out: (text) => process.stdout.write(text),
@@ -25,4 +25,6 @@ process.exitCode = await runCli(
   stop.signal,
   // As a plug-in of kubectl.
   basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl tributary' : undefined,
-);
+).then((code) => {
+  process.exitCode = code;
+});

@@ -3,7 +3,6 @@ import { systemClock } from '../lib/clock.ts';
 import { errorMessage, TributaryError } from '../lib/errors.ts';
 import { createLogger } from '../lib/log.ts';
 import { OWNERS } from '../network/host/host-config.ts';
-import { createHost, kernelHasWireGuard } from '../network/host/host.ts';
 import { type Command, defineCommand } from './command.ts';
 import { type CommandIo, EXIT } from './command-line.ts';
 
@@ -17,6 +16,7 @@ export const cleanUpCommand: Command = defineCommand({
       count += 1;
       io.out(`removed ${what}\n`);
     };
+    const { createHost } = await import('../network/host/host.ts');
     const host = await createHost({ clock: systemClock, log: logger(io), removed });
     const problems: string[] = [];
     try {
@@ -38,6 +38,7 @@ export const kernelWireGuardCommand: Command = defineCommand({
   summary: 'Say whether the kernel of this host has WireGuard.',
   exits: { [EXIT.failed]: 'it has none: wireguard-go is used' },
   act: async (_, { io }) => {
+    const { kernelHasWireGuard } = await import('../network/host/host.ts');
     const has = await kernelHasWireGuard({ clock: systemClock, log: logger(io) });
     io.out(has ? 'this kernel has WireGuard\n' : 'this kernel has no WireGuard: wireguard-go is used\n');
     return has ? EXIT.ok : EXIT.failed;

@@ -25,7 +25,7 @@ export const kubectlCredentials = async (where: Where): Promise<Credentials> =>
 
 async function readKubeconfig({ kubeconfig, context }: Where): Promise<Spoken> {
   checkThereIsOne(kubeconfig);
-  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { KubeConfig } = await import('./kube-config.ts');
   const config = new KubeConfig();
   try {
     // Of several files the first one's context counts, as for kubectl.

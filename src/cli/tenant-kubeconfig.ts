@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 
 import { serviceAccountTokens } from '../api/resources.ts';
-import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { present } from '../lib/fields.ts';
 import {
@@ -98,6 +97,7 @@ const authorityData = (base64: string | undefined): Pick<PeerAccess, 'certificat
 /** The API server that is asked for a token: where kubectl would go. */
 export const openTokenIssuer: OpenTokenIssuer = async (where) => {
   const credentials = await kubectlCredentials(where);
+  const { createClient } = await import('../kube/http-client.ts');
   const client = createClient(credentials);
   return {
     server: credentials.server.href.replace(/\/$/, ''),

@@ -1,0 +1,85 @@
+/** The program for people as one file without dependencies. */
+import { dirname, join } from 'node:path';
+import { build, type Metafile, type Plugin } from 'esbuild';
+
+import type { BuildStamp } from '../../src/version.ts';
+
+/** The oldest Node.js that runs it. */
+export const OLDEST_NODE = 22;
+
+const IMAGE_ONLY = join(import.meta.dirname, 'image-only.ts');
+
+/** Roles and the host's network stay in the image: they need native code, nft, wg, and a program beside them. */
+const imageOnly: Plugin = {
+  name: 'image-only',
+  setup: (building) => {
+    building.onResolve({ filter: /\/(?:agent\/roles|network\/host\/host)\.ts$/ }, ({ kind, importer }) =>
+      kind === 'dynamic-import' && importer.includes('/src/cli/') ? { path: IMAGE_ONLY } : undefined,
+    );
+  },
+};
+
+/** Of client-node only what reads a kubeconfig: it has 900 classes, one for each shape in the API of Kubernetes, which are parsed at each start. */
+const withoutModels: Plugin = {
+  name: 'without-models',
+  setup: (building) => {
+    building.onResolve({ filter: /^@kubernetes\/client-node$/ }, async ({ kind, resolveDir, pluginData }) => {
+      if (pluginData === 'whole') return undefined;
+      const whole = await building.resolve('@kubernetes/client-node', {
+        kind,
+        resolveDir,
+        pluginData: 'whole',
+      });
+      return { path: join(dirname(whole.path), 'config.js') };
+    });
+    building.onResolve({ filter: /^\.\/gen\/index\.js$/ }, ({ importer, resolveDir }) =>
+      importer.endsWith(join('client-node', 'dist', 'config.js'))
+        ? { path: join(resolveDir, 'gen'), namespace: 'parts' }
+        : undefined,
+    );
+    building.onLoad({ filter: /.*/, namespace: 'parts' }, ({ path }) => ({
+      resolveDir: path,
+      contents: `export { createConfiguration } from './configuration.js';
+        export { ServerConfiguration } from './servers.js';`,
+    }));
+  },
+};
+
+export interface Bundle {
+  readonly text: string;
+  /** Which files it is made of. */
+  readonly inputs: readonly string[];
+}
+
+export async function bundle(root: string, stamp: BuildStamp): Promise<Bundle> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['src/main.ts'],
+    bundle: true,
+    platform: 'node',
+    // Other than an ES module, it may have a name without an ending.
+    format: 'cjs',
+    target: `node${OLDEST_NODE}`,
+    minifySyntax: true,
+    minifyWhitespace: true,
+    // Names of classes and functions stay in stack traces, and in what people report.
+    minifyIdentifiers: false,
+    charset: 'utf8',
+    legalComments: 'none',
+    define: { TRIBUTARY_BUILD: JSON.stringify(stamp) },
+    // Of the tests; a library of ours would take it where it is there.
+    external: ['supports-color'],
+    plugins: [imageOnly, withoutModels],
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+  });
+  const text = outputFiles[0]?.text;
+  if (text === undefined) throw new Error('esbuild wrote nothing');
+  return { text, inputs: inputsOf(metafile) };
+}
+
+const inputsOf = ({ outputs }: Metafile): string[] =>
+  Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  );
