@@ -2,7 +2,7 @@
 /** The process: its signals, its streams, its exit code. Nothing else may touch them. */
 import { basename } from 'node:path';
 
-import { runCli } from './cli/cli.ts';
+import { isCompletion, runCli } from './cli/cli.ts';
 import { commandInput, terminalOf } from './cli/command-line.ts';
 
 const stop = new AbortController();
@@ -27,4 +27,6 @@ void runCli(
   basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl tributary' : undefined,
 ).then((code) => {
   process.exitCode = code;
+  // A connection or a credential plug-in that hangs must not hold the prompt.
+  if (isCompletion(process.argv.slice(2))) process.exit();
 });

@@ -1,7 +1,9 @@
 /** All commands of the program, in the groups in which its help shows them. */
 import { systemClock } from '../lib/clock.ts';
 import { type Command, type CommandSpec, defineCommand } from './command.ts';
-import type { CommandIo } from './command-line.ts';
+import { type CommandIo, EXIT } from './command-line.ts';
+import { COMPLETE, completed } from './completion/complete.ts';
+import { completionCommand } from './completion/completion.ts';
 import { cleanUpCommand, kernelWireGuardCommand } from './host.ts';
 import { discoverCommand } from './look/discover.ts';
 import { logsCommand } from './look/logs.ts';
@@ -50,7 +52,7 @@ const GROUPS: Readonly<Record<string, readonly Command[]>> = {
     cleanUpCommand,
     kernelWireGuardCommand,
   ],
-  'The program itself:': [versionCommand, runCommand],
+  'The program itself:': [versionCommand, completionCommand, runCommand],
 };
 
 /** The whole program. */
@@ -66,6 +68,9 @@ export const PROGRAM: CommandSpec = {
   ),
 };
 
+/** A shell asks what may follow; what has not ended by then is of no interest. */
+export const isCompletion = (args: readonly string[]): boolean => args[0] === COMPLETE;
+
 /** Finds the command and runs it; the first signal ends it in order. `name`: how the program is called. */
 export async function runCli(
   args: readonly string[],
@@ -73,11 +78,11 @@ export async function runCli(
   signal: AbortSignal,
   name: string = PROGRAM.name,
 ): Promise<number> {
+  const environment = { io, signal, clock: systemClock, open: openCluster };
+  if (isCompletion(args)) {
+    io.out(await completed(PROGRAM, args.slice(1), environment));
+    return EXIT.ok;
+  }
   const program = defineCommand({ ...PROGRAM, name }, '');
-  return program.run(args[0] === 'help' ? [...args.slice(1), '--help'] : args, {
-    io,
-    signal,
-    clock: systemClock,
-    open: openCluster,
-  });
+  return program.run(args[0] === 'help' ? [...args.slice(1), '--help'] : args, environment);
 }

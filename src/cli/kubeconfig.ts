@@ -1,5 +1,6 @@
 import type { RequestOptions } from 'node:https';
 import type { Credentials } from '../kube/credentials.ts';
+import type { KubeConfig } from './kube-config.ts';
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 import {
   checkContext,
@@ -25,16 +26,7 @@ export const kubectlCredentials = async (where: Where): Promise<Credentials> =>
 
 async function readKubeconfig({ kubeconfig, context }: Where): Promise<Spoken> {
   checkThereIsOne(kubeconfig);
-  const { KubeConfig } = await import('./kube-config.ts');
-  const config = new KubeConfig();
-  try {
-    // Of several files the first one's context counts, as for kubectl.
-    if (kubeconfig === undefined) config.loadFromDefault(undefined, true);
-    else config.loadFromFile(kubeconfig);
-  } catch (error) {
-    const where = kubeconfig ?? 'the default kubeconfig';
-    throw new TributaryError('Invalid', `cannot read ${where}: ${errorMessage(error)}`, { cause: error });
-  }
+  const config = await loaded(kubeconfig);
   if (context !== undefined) config.setCurrentContext(context);
   checkContext(config, kubeconfig ?? defaultFiles().join(', '));
   const cluster = config.getCurrentCluster();
@@ -59,6 +51,25 @@ export async function explained(error: unknown, where: Where, now: number): Prom
   } catch {
     return error;
   }
+}
+
+/** Names of all contexts, in their order. */
+export async function contextsOf({ kubeconfig }: Pick<Where, 'kubeconfig'>): Promise<string[]> {
+  return (await loaded(kubeconfig)).getContexts().map(({ name }) => name);
+}
+
+async function loaded(kubeconfig: string | undefined): Promise<KubeConfig> {
+  const { KubeConfig } = await import('./kube-config.ts');
+  const config = new KubeConfig();
+  try {
+    // Of several files the first one's context counts, as for kubectl.
+    if (kubeconfig === undefined) config.loadFromDefault(undefined, true);
+    else config.loadFromFile(kubeconfig);
+  } catch (error) {
+    const where = kubeconfig ?? 'the default kubeconfig';
+    throw new TributaryError('Invalid', `cannot read ${where}: ${errorMessage(error)}`, { cause: error });
+  }
+  return config;
 }
 
 function credentialsOf(server: URL, options: RequestOptions): Credentials {

@@ -148,9 +148,11 @@ describe('as a plug-in of the real kubectl', () => {
     ({ kubectl } = await binaries(undefined, ['kubectl']));
   }, TIMEOUT_MS);
 
-  test('kubectl lists it, runs it, and is named in its help', () => {
+  test('kubectl lists it, runs it, completes it, and is named in its help', () => {
     expect(run(kubectl, 'plugin', 'list').out).toContain(join(release, 'kubectl-tributary'));
     expect(run(kubectl, 'tributary', 'version').out).toContain(`tributary ${VERSION} (commit`);
+    // As the completion of kubectl itself asks.
+    expect(run(kubectl, '__complete', 'tributary', 'vers').out).toMatch(/^version\tShow .*\n:4\n/);
     expect(run(kubectl, 'tributary', 'token').err).toContain('see: kubectl tributary token --help');
   });
 });
