@@ -11,6 +11,7 @@ import { format } from 'prettier';
 
 import { conformanceDocument } from '../lab/conformance/document.ts';
 import type { Result } from '../lab/conformance/score.ts';
+import { commandsDocument } from './generate/commands-document.ts';
 import { definitionFiles } from './generate/definitions.ts';
 import { errorsDocument } from './generate/errors-document.ts';
 import { exampleFiles } from './generate/examples.ts';
@@ -39,6 +40,7 @@ const files: Record<string, string> = {
   'docs/reference/options.md': optionsDocument(),
   'docs/reference/reasons.md': reasonsDocument(),
   'docs/reference/metrics.md': metricsDocument(),
+  'docs/reference/commands.md': commandsDocument(),
   'docs/conformance.md': conformanceDocument(conformance),
 };
 
