@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -36,6 +37,18 @@ function run(command: string, ...args: string[]): Ran {
   };
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: home, env, encoding: 'utf8' });
   return { code: status, out: stdout, err: stderr };
+}
+
+function kubeconfigFor(server: string): string {
+  const file = join(home, 'kubeconfig');
+  const content = {
+    clusters: [{ name: 'lab', cluster: { server } }],
+    users: [{ name: 'lab', user: { token: 'none' } }],
+    contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'lab' } }],
+    'current-context': 'lab',
+  };
+  writeFileSync(file, JSON.stringify(content));
+  return file;
 }
 
 const contents = (directory: string): Record<string, string> =>
@@ -91,18 +104,7 @@ test('the one file says what it was built from, whatever lies around it', () => 
 
 test('commands that load more than others work in it, and what is in the image only is told', () => {
   expect(run('tributary', 'manifests', 'crds').out).toContain('kind: CustomResourceDefinition');
-  const kubeconfig = join(home, 'kubeconfig');
-  const cluster = { server: 'https://127.0.0.1:1' };
-  const context = { cluster: 'lab', user: 'lab' };
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      clusters: [{ name: 'lab', cluster }],
-      users: [{ name: 'lab', user: { token: 'none' } }],
-      contexts: [{ name: 'lab', context }],
-      'current-context': 'lab',
-    }),
-  );
+  const kubeconfig = kubeconfigFor('https://127.0.0.1:1');
   const { code, err } = run('tributary', '--kubeconfig', kubeconfig, 'id');
   expect([code, err]).toEqual([1, expect.stringContaining('127.0.0.1:1')]);
   for (const line of ['run gateway', 'clean-up']) {
@@ -110,6 +112,34 @@ test('commands that load more than others work in it, and what is in the image o
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('from the image of Tributary')]);
   }
 });
+
+test(
+  'completion does not wait for a cluster that never answers',
+  async () => {
+    // It takes connections, and says nothing.
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const kubeconfig = kubeconfigFor(`https://127.0.0.1:${port}`);
+    try {
+      // Long after it gives up by itself, and before any other time limit of ours.
+      const { code, out, err } = run(
+        'timeout',
+        '20',
+        'tributary',
+        '__complete',
+        '--kubeconfig',
+        kubeconfig,
+        'unpeer',
+        '',
+      );
+      expect([code, out, err]).toEqual([0, ':4\n', '']);
+    } finally {
+      silent.close();
+    }
+  },
+  TIMEOUT_MS,
+);
 
 test(
   'the npm package runs by npx without a registry, and holds few files',

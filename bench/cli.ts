@@ -1,0 +1,142 @@
+/**
+ * How long the program for people takes to answer, as it is released: from the start of the process to its end, compared with a
+ * Node.js that does nothing, in the same run; and how large what people install is.
+ *
+ * Usage: node bench/cli.ts [--rounds 5] [--peers 20]
+ */
+import { spawn } from 'node:child_process';
+import { globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { cacheDir } from '../lab/cache.ts';
+import { foreignClusters } from '../src/api/foreign-cluster.ts';
+import type { ResourceType } from '../src/api/resources.ts';
+import type { KubeObject } from '../src/api/wire.ts';
+import { PROGRAM } from '../src/cli/cli.ts';
+import { FakeApiServer } from '../test/support/fake-api/fake-api-server.ts';
+import { buildRelease, type ReleaseFile } from '../tools/release/release.ts';
+import { shown, spread, table } from './statistics.ts';
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, peers: { type: 'string', default: '20' } },
+});
+const [rounds, peers] = [Number(values.rounds), Number(values.peers)];
+const root = join(import.meta.dirname, '..');
+const directory = mkdtempSync(join(tmpdir(), 'tributary-bench-cli-'));
+
+interface Ran {
+  ms: number;
+  /** User and system; does not depend on what else the machine does as much as the time does. */
+  cpuMs: number;
+}
+
+/** A shell tells what its child has used. */
+const TIMED = '"$@" >/dev/null; code=$?; times; exit $code';
+
+async function run(name: string, args: readonly string[]): Promise<Ran> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | null>();
+  const began = performance.now();
+  const child = spawn('sh', ['-c', TIMED, 'sh', process.execPath, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  child.once('error', reject);
+  child.once('close', resolve);
+  const code = await promise;
+  if (code !== 0) throw new Error(`${name} ended with ${code}: ${err}`);
+  const ms = performance.now() - began;
+  // Two lines, of the shell and of its children: `0m0.09s 0m0.03s`.
+  const used = [...(out.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
+  return {
+    ms,
+    cpuMs: used.reduce(
+      (sum, [, minutes, seconds]) => sum + (Number(minutes) * 60 + Number(seconds)) * 1000,
+      0,
+    ),
+  };
+}
+
+/** An API server in memory with peers, over TLS, so that only the program is measured. */
+async function clusterWithPeers(): Promise<{ api: FakeApiServer; kubeconfig: string }> {
+  const api = await new FakeApiServer({ types: [foreignClusters] as ResourceType<KubeObject>[] }).start();
+  for (let peer = 0; peer < peers; peer++) {
+    const clusterID = `peer${String(peer).padStart(2, '0')}`.padEnd(26, 'a');
+    const phase = { phase: 'Established', since: '2026-01-01T00:00:00Z' };
+    const status = { clusterID, clusterName: `cluster-${peer}`, outgoing: phase, incoming: phase };
+    api.seed(foreignClusters, { metadata: { name: clusterID }, spec: { clusterID }, status });
+  }
+  const { server, ca = '' } = api.credentials();
+  const kubeconfig = join(directory, 'kubeconfig');
+  const cluster = { server: server.href, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+  const named = { cluster: 'bench', user: 'bench' };
+  const content = {
+    clusters: [{ name: 'bench', cluster }],
+    users: [{ name: 'bench', user: { token: 'bench' } }],
+    contexts: [{ name: 'bench', context: named }],
+    'current-context': 'bench',
+  };
+  writeFileSync(kubeconfig, JSON.stringify(content));
+  return { api, kubeconfig };
+}
+
+/** The newest image that was built on this machine, as an archive of compressed layers. */
+function imageSize(): ReleaseFile | undefined {
+  const built = globSync(join(cacheDir(), 'images', 'agent-*', 'tributary.tar')).map((path) =>
+    statSync(path),
+  );
+  const newest = built.toSorted((a, b) => b.mtimeMs - a.mtimeMs)[0];
+  return newest && { name: 'image (OCI archive)', bytes: newest.size };
+}
+
+/** Each command is run in each round: what else the machine does meets all. The first round fills caches, and is not counted. */
+async function measure(commands: ReadonlyMap<string, readonly string[]>): Promise<Map<string, Ran[]>> {
+  const all = new Map([...commands.keys()].map((name): [string, Ran[]] => [name, []]));
+  for (let round = 0; round <= rounds; round++) {
+    for (const [name, args] of commands) {
+      const ran = await run(name, args);
+      if (round > 0) all.get(name)?.push(ran);
+    }
+  }
+  return all;
+}
+
+const files = await buildRelease(root, join(directory, 'release'), undefined);
+const { api, kubeconfig } = await clusterWithPeers();
+try {
+  const program = join(directory, 'release', 'tributary');
+  const has = (name: string): boolean => PROGRAM.children?.some(({ spec }) => spec.name === name) === true;
+  // `status` where this version has it.
+  const list = has('status') ? 'status' : 'peerings';
+  const measured = await measure(
+    new Map([
+      ['node -e 0 (reference)', ['-e', '0']],
+      ['tributary version', [program, 'version']],
+      ['tributary --help', [program, '--help']],
+      [`tributary ${list}, ${peers} peers`, [program, '--kubeconfig', kubeconfig, list]],
+    ]),
+  );
+  const load = `${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores`;
+  const figures = (ran: readonly Ran[], of: (one: Ran) => number): string => shown(spread(ran.map(of)), 0);
+  const rows = [...measured].map(([name, ran]) => [
+    name,
+    figures(ran, ({ ms }) => ms),
+    figures(ran, ({ cpuMs }) => cpuMs),
+  ]);
+  process.stdout.write(
+    `\nFrom start to end, median (least–most) of ${rounds}; load of the machine ${load}\n\n`,
+  );
+  process.stdout.write(table([['', 'ms', 'CPU ms'], ...rows]));
+  const image = imageSize();
+  const sizes = [...files, ...(image === undefined ? [] : [image])];
+  process.stdout.write(
+    `\n${table([['', 'KiB'], ...sizes.map(({ name, bytes }) => [name, (bytes / 1024).toFixed(0)])])}`,
+  );
+  if (image === undefined) process.stdout.write('image: not built on this machine yet (make image)\n');
+} finally {
+  await api.stop();
+  rmSync(directory, { recursive: true, force: true });
+}
