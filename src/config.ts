@@ -53,6 +53,10 @@ export interface AgentConfig {
   leafSeconds: number;
   /** Role `cluster`: port of the admission webhook; default 9443, in role `all` 0, which takes a free one. */
   webhookPort: number | undefined;
+  /** Role `cluster`: whether to serve the dashboard; default off. */
+  dashboard: boolean;
+  /** Role `cluster`: port of the dashboard on loopback; default 8090, 0 takes a free one. */
+  dashboardPort: number;
   /** Role `cluster`: namespaces with these labels are offloaded as if people had labelled each of them for it. */
   offloadNamespaces: LabelSelector | undefined;
   /** Where pods of those namespaces may run. */
@@ -133,6 +137,8 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'drain-seconds':
     'cluster: how long PodDisruptionBudgets hold up the end of a peering or of offloading (default 300)',
   'webhook-port': 'cluster: port of the admission webhook (default 9443; all: a free one)',
+  dashboard: 'cluster: on or off: whether to serve the dashboard, on loopback only (default off)',
+  'dashboard-port': 'cluster: its port (default 8090)',
   'offload-namespaces':
     'cluster: label selector (KEY=VALUE,KEY,!KEY) of namespaces that are offloaded with defaults',
   'offload-strategy':
@@ -190,6 +196,8 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     drainSeconds: seconds('drain-seconds', 300, 0),
     leafSeconds: seconds('leaf-seconds', 86_400, 20),
     webhookPort: port('webhook-port', undefined),
+    dashboard: flag('dashboard', false),
+    dashboardPort: port('dashboard-port', 8090),
     ...offloadOf(options, mistakes),
     lanInterfaces: list('lan-interfaces'),
     lanTtlSeconds: seconds('lan-ttl', 120, 1),

@@ -11,6 +11,7 @@ const FEATURES = [
   'discovery',
   'server',
   'certificates',
+  'dashboard',
 ];
 
 /** Each room with the rooms that it may import, from the bottom up. Features do not import each other. */
@@ -29,6 +30,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   discovery: BASE,
   server: BASE,
   certificates: BASE,
+  dashboard: BASE,
   deploy: [...BASE, ...FEATURES],
   agent: [...BASE, ...FEATURES, 'deploy', 'config', 'version'],
   cli: [...BASE, ...FEATURES, 'deploy', 'agent', 'config', 'version'],

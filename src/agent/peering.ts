@@ -48,6 +48,7 @@ import { REACH_PORTS, type ReachPeers } from '../peering/reach/ports.ts';
 import { Reach } from '../peering/reach/reach.ts';
 import { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
+import { dashboard } from './dashboard.ts';
 import { networkExchange, type NetworkExchangeOptions } from './network.ts';
 import { offeredServices } from './offered-services.ts';
 import { OffloadingParts } from './offloading.ts';
@@ -171,8 +172,16 @@ export class Peering {
       ...this.#mode.actors(),
       ...this.#policyStatus(),
       ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
+      ...this.#dashboard(),
       ...(isPortKnown ? [] : [announcement]),
     ];
+  }
+
+  #dashboard(): Component[] {
+    const { parts, caches, credentials, identity } = this.#options;
+    const { clusterName } = parts.config;
+    const own = { clusterID: identity.clusterID, clusterName };
+    return dashboard({ parts, caches, credentials, own, pods: this.#stock.pods });
   }
 
   #policyStatus(): Component[] {

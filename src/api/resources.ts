@@ -81,6 +81,15 @@ export const subjectAccessReviews: ResourceType<SubjectAccessReview> = clusterSc
   'authorization.k8s.io/v1',
   'SubjectAccessReview',
 );
+/** What these two ask, whoever is authenticated may ask about themselves. */
+export const selfSubjectReviews: BuiltIn<models.V1SelfSubjectReview> = clusterScoped(
+  'authentication.k8s.io/v1',
+  'SelfSubjectReview',
+);
+export const selfSubjectAccessReviews: BuiltIn<models.V1SelfSubjectAccessReview> = clusterScoped(
+  'authorization.k8s.io/v1',
+  'SelfSubjectAccessReview',
+);
 export const selfSubjectRulesReviews: BuiltIn<models.V1SelfSubjectRulesReview> = clusterScoped(
   'authorization.k8s.io/v1',
   'SelfSubjectRulesReview',

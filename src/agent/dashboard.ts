@@ -1,0 +1,48 @@
+/** The dashboard of the role `cluster`: the facts of its caches, people with their own tokens, and the listener. */
+import { fileURLToPath } from 'node:url';
+
+import { Board, type BoardOptions } from '../dashboard/board.ts';
+import { Visitor } from '../dashboard/visitor.ts';
+import type { Credentials } from '../kube/credentials.ts';
+import { createClient } from '../kube/http-client.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import { present } from '../lib/fields.ts';
+import { DashboardServer } from '../server/dashboard/server.ts';
+import type { AgentParts } from './parts.ts';
+
+interface DashboardOptions extends Omit<BoardOptions, 'clock'> {
+  parts: AgentParts;
+  /** Where the API server is; nothing of our own account is taken from them. */
+  credentials: Pick<Credentials, 'server' | 'ca' | 'tlsServerName'>;
+}
+
+/** Built by `npm run build`; the same folder for the sources and for what is compiled from them. */
+const PAGE = fileURLToPath(new URL('../../dist/page', import.meta.url));
+
+/** In the order of their start; none where it is switched off. */
+export function dashboard({ parts, credentials, ...facts }: DashboardOptions): Component[] {
+  const { config, clock } = parts;
+  if (!config.dashboard) return [];
+  const log = parts.log.named('dashboard');
+  const board = new Board({ ...facts, clock });
+  const { server, ca, tlsServerName } = credentials;
+  return [
+    board,
+    new DashboardServer({
+      clock,
+      log,
+      port: config.dashboardPort,
+      pageDirectory: PAGE,
+      signIn: async (token) => {
+        const own = { server, ...present({ ca, tlsServerName }), token: async () => Promise.resolve(token) };
+        const client = createClient(own, { clock });
+        try {
+          return await Visitor.signedIn({ client, board, clock, log });
+        } catch (error) {
+          await client.close();
+          throw error;
+        }
+      },
+    }),
+  ];
+}

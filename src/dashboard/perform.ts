@@ -1,0 +1,127 @@
+/** Does what a person asks for, with a client that carries their own token: the API server decides whether they may. */
+import { advertisements } from '../api/advertisement.ts';
+import { CLUSTER_MODE, clusterModes } from '../api/cluster-mode.ts';
+import { disabledIn, foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
+import { LABEL_MANAGED_BY, LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
+import { namespaceOffloadings, OFFLOADING_NAME } from '../api/namespace-offloading.ts';
+import { peeringRequests } from '../api/peering-request.ts';
+import { namespaces, persistentVolumes, type ResourceType } from '../api/resources.ts';
+import type { KubeObject } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { hasCode, ignoring, TributaryError } from '../lib/errors.ts';
+import type { DashboardAction } from './model.ts';
+import { peer } from './peer.ts';
+
+export interface Hands {
+  client: KubeClient;
+  signal: AbortSignal;
+}
+
+const merge = (body: object): { type: 'merge'; body: object } => ({ type: 'merge', body });
+
+/** Returns a line that says what was done. */
+export async function perform(action: DashboardAction, hands: Hands): Promise<string> {
+  const { client, signal } = hands;
+  switch (action.do) {
+    case 'approve':
+    case 'deny': {
+      const approval = action.do === 'approve' ? 'Approved' : 'Denied';
+      const type: ResourceType<KubeObject> = action.what === 'offer' ? advertisements : peeringRequests;
+      await client.patch(type, { name: action.name }, merge({ spec: { approval } }), { signal });
+      return `${type.kind} ${action.name}: ${approval}.`;
+    }
+    case 'peer':
+      return peer(action, hands);
+    case 'unpeer':
+      return unpeer(action.name, hands);
+    case 'offload':
+      return offload(action, hands);
+    case 'unoffload':
+      return unoffload(action.namespace, hands);
+    case 'tether':
+      return tether(action.name, hands);
+    case 'untether':
+      await client.patch(clusterModes, { name: CLUSTER_MODE }, merge({ spec: { tether: null } }), { signal });
+      return 'The tether ends; pods that were forwarded come home or end over there.';
+  }
+}
+
+async function unpeer(name: string, { client, signal }: Hands): Promise<string> {
+  const cluster = await client.get(foreignClusters, { name }, { signal });
+  const claims = await claimsOverThere(cluster, { client, signal });
+  if (claims.length > 0) {
+    throw new TributaryError(
+      'Conflict',
+      `Not begun: what is in ${claims.length} volume(s) over there would be lost, of ${claims.slice(0, 3).join(', ')}. ` +
+        `Delete the claims, or run: tributary unpeer ${name} --delete-volumes`,
+    );
+  }
+  const body = { spec: { outgoing: 'Disabled', incoming: 'Disabled' } };
+  await client.patch(foreignClusters, { name }, merge(body), { signal });
+  return `The peering with ${name} ends; its pods leave as their budgets allow.`;
+}
+
+async function claimsOverThere({ spec, status }: ForeignCluster, hands: Hands): Promise<string[]> {
+  const clusterID = spec?.clusterID ?? status?.clusterID;
+  if (clusterID === undefined) return [];
+  const labelSelector = `${LABEL_MANAGED_BY}=${clusterID}`;
+  const { items } = await hands.client.list(persistentVolumes, { labelSelector, signal: hands.signal });
+  return items
+    .filter(
+      ({ spec, status }) =>
+        status?.phase === 'Bound' ||
+        (status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Retain'),
+    )
+    .map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`);
+}
+
+async function offload(
+  { namespace, strategy: podStrategy }: Extract<DashboardAction, { do: 'offload' }>,
+  { client, signal }: Hands,
+): Promise<string> {
+  const metadata = { namespace, name: OFFLOADING_NAME };
+  try {
+    await client.create(namespaceOffloadings, { metadata, spec: { podStrategy } }, { signal });
+  } catch (error) {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
+    await client.patch(namespaceOffloadings, metadata, merge({ spec: { podStrategy } }), { signal });
+  }
+  return `Namespace ${namespace} stretches over the clusters that this one uses (${podStrategy}).`;
+}
+
+/** One that a label has made goes with the label: deleted by hand, it would be refused. */
+async function unoffload(namespace: string, { client, signal }: Hands): Promise<string> {
+  const ref = { namespace, name: OFFLOADING_NAME };
+  const found = await client.get(namespaceOffloadings, ref, { signal });
+  if (found.metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === undefined) {
+    const uid = found.metadata.uid;
+    await client.delete(namespaceOffloadings, ref, { signal, ...(uid !== undefined && { uid }) });
+  } else {
+    const body = { metadata: { labels: { [LABEL_OFFLOAD]: null } } };
+    await client.patch(namespaces, { name: namespace }, merge(body), { signal });
+  }
+  return `Namespace ${namespace} comes home.`;
+}
+
+async function tether(cluster: string, { client, signal }: Hands): Promise<string> {
+  const foreign = await client.get(foreignClusters, { name: cluster }, { signal });
+  if (disabledIn(foreign).length > 0) {
+    throw new TributaryError(
+      'Conflict',
+      `Not begun: ForeignCluster ${cluster} says not to peer. Peer with it first.`,
+    );
+  }
+  const mode = await client.get(clusterModes, { name: CLUSTER_MODE }, { signal }).catch(ignoring('NotFound'));
+  const before = mode?.spec?.tether?.cluster;
+  if (before !== undefined && before !== cluster) {
+    throw new TributaryError(
+      'Conflict',
+      `Not begun: this cluster is tethered to ${before}, or about to be. End that first.`,
+    );
+  }
+  const spec = { tether: { cluster } };
+  if (mode === undefined)
+    await client.create(clusterModes, { metadata: { name: CLUSTER_MODE }, spec }, { signal });
+  else await client.patch(clusterModes, { name: CLUSTER_MODE }, merge({ spec }), { signal });
+  return `${cluster} is asked to take over the nodes of this cluster.`;
+}
