@@ -35,6 +35,8 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
+COPY web ./web
+COPY tools/build-page.ts ./tools/
 RUN npm run build
 
 FROM ${RUNTIME_IMAGE}

@@ -20,6 +20,8 @@ const inputs = [
   'tsconfig.json',
   'tsconfig.build.json',
   'src',
+  'web',
+  'tools/build-page.ts',
 ];
 /** Older builds are only useful to go back to a commit. */
 const buildsKept = 3;

@@ -14,8 +14,8 @@ const bin = (name: string): string => `node_modules/.bin/${name}`;
 
 /** The tools, and what they read besides the code. A change of these files can make any file wrong. */
 const RULES =
-  /^(?:\.oxlintrc\.json|\.prettierrc\.json|\.prettierignore|\.editorconfig|tsconfig(?:\.\w+)?\.json|package-lock\.json)$/;
-const CODE = /\.(?:ts|mjs|js)$/;
+  /^(?:\.oxlintrc\.json|\.prettierrc\.json|\.prettierignore|\.editorconfig|(?:web\/)?tsconfig(?:\.\w+)?\.json|package-lock\.json)$/;
+const CODE = /\.(?:tsx?|mjs|js)$/;
 
 const generated: CheckPart = {
   name: 'generated files',
@@ -25,11 +25,15 @@ const generated: CheckPart = {
 
 const rooms: CheckPart = { name: 'rooms', script: 'tools/rooms.ts', args: ['--check'] };
 
+/** The dashboard's page: browsers know other names than Node.js. */
+const page: CheckPart = { name: 'types of the page', script: bin('tsc'), args: ['-p', 'web'] };
+
 /** No results of earlier runs are used. */
 export const WHOLE: readonly CheckPart[] = [
   { name: 'format', script: bin('prettier'), args: ['--check', '--log-level', 'warn', '.'] },
   { name: 'lint', script: bin('oxlint'), args: ['--type-aware', '--deny-warnings'] },
   { name: 'types', script: bin('tsc'), args: ['-p', '.'] },
+  page,
   generated,
   rooms,
 ];
@@ -50,6 +54,7 @@ export function partsFor(changed: readonly string[]): readonly CheckPart[] {
       script: bin('tsc'),
       args: ['-p', '.', '--incremental', '--tsBuildInfoFile', BUILD_INFO],
     },
+    page,
     generated,
     rooms,
   ];

@@ -17,13 +17,24 @@ const NARROW = 560;
 
 /** `width` in CSS pixels, so that text on the map is as large as everywhere else. */
 export function layoutOf(width: number, count: number): MapLayout {
-  return width < NARROW ? below(width, count) : around(width, count);
+  if (width < NARROW) return below(width, count);
+  const heights = [count <= 2 ? 300 : count <= 6 ? 440 : 520, 600, 680];
+  return heights.map((height) => around(width, height, count)).find(hasRoom) ?? below(width, count);
+}
+
+/** No two cards lie on each other. */
+function hasRoom({ own, others, card }: MapLayout): boolean {
+  const all = [own, ...others];
+  return !all.some((a, index) =>
+    all
+      .slice(index + 1)
+      .some((b) => Math.abs(a.x - b.x) < card.width + 6 && Math.abs(a.y - b.y) < card.height + 6),
+  );
 }
 
 /** Points are the centres of cards. */
-function around(width: number, count: number): MapLayout {
+function around(width: number, height: number, count: number): MapLayout {
   const card = count > 8 ? { width: 138, height: 56 } : { width: 172, height: 64 };
-  const height = count <= 2 ? 300 : count <= 6 ? 400 : 500;
   const own = { x: width / 2, y: height / 2 };
   const rx = Math.min(width / 2 - card.width / 2 - 8, 430);
   const ry = height / 2 - card.height / 2 - 10;

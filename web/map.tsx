@@ -1,7 +1,7 @@
 /** The clusters and what is between them. The same is said in words below the map, cluster by cluster. */
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { ClusterModel, DashboardModel, DirectionModel } from '../src/dashboard/model.ts';
+import type { ClusterModel, DashboardModel, DirectionModel, TunnelModel } from '../src/dashboard/model.ts';
 import { plural } from './format.ts';
 import { layoutOf, lineBetween, type MapLayout, type Point } from './layout.ts';
 
@@ -103,8 +103,6 @@ function Lines({ cluster, layout, to }: { cluster: ClusterModel; layout: MapLayo
   const { outgoing, incoming, tunnel } = cluster;
   const isBoth = outgoing.phase !== 'None' && incoming.phase !== 'None';
   const bend = isBoth ? (layout.isNarrow ? 5 : 9) : 0;
-  const { middle } = lineBetween(layout, to, 0);
-  const at = tunnel && { x: middle.x, y: middle.y };
   const isQuiet = outgoing.phase === 'None' && incoming.phase === 'None';
   return (
     <g aria-hidden="true">
@@ -115,20 +113,24 @@ function Lines({ cluster, layout, to }: { cluster: ClusterModel; layout: MapLayo
       {incoming.phase !== 'None' && (
         <path class={lineClass('incoming', incoming)} d={lineBetween(layout, to, -bend).path} />
       )}
-      {at && (
-        <g transform={`translate(${at.x} ${at.y})`}>
-          {!layout.isNarrow && tunnel.rttMs !== undefined && (
-            <rect class="rtt-back" x="-30" y="-12" width="60" height="24" rx="12" />
-          )}
-          <circle
-            class={tunnel.isReady ? 'tunnel good' : 'tunnel bad'}
-            cx={layout.isNarrow || tunnel.rttMs === undefined ? 0 : -18}
-            r="5"
-          />
-          {!layout.isNarrow && tunnel.rttMs !== undefined && (
-            <text class="rtt" x="-8" y="4">{`${tunnel.rttMs} ms`}</text>
-          )}
-        </g>
+      {tunnel && <TunnelMark tunnel={tunnel} layout={layout} at={lineBetween(layout, to, 0).middle} />}
+    </g>
+  );
+}
+
+/** How long a round trip takes, or that none comes back. */
+function TunnelMark({ tunnel, layout, at }: { tunnel: TunnelModel; layout: MapLayout; at: Point }): VNode {
+  const text = tunnel.isReady ? tunnel.rttMs !== undefined && `${tunnel.rttMs} ms` : 'down';
+  const dot = tunnel.isReady ? 'tunnel good' : 'tunnel bad';
+  const isPlain = layout.isNarrow || text === false;
+  return (
+    <g transform={`translate(${at.x} ${at.y})`}>
+      {!isPlain && <rect class="rtt-back" x="-30" y="-12" width="60" height="24" rx="12" />}
+      <circle class={dot} cx={isPlain ? 0 : -18} r="5" />
+      {!isPlain && (
+        <text class="rtt" x="-8" y="4">
+          {text}
+        </text>
       )}
     </g>
   );

@@ -10,8 +10,9 @@ import { present } from '../lib/fields.ts';
 import { DashboardServer } from '../server/dashboard/server.ts';
 import type { AgentParts } from './parts.ts';
 
-interface DashboardOptions extends Omit<BoardOptions, 'clock'> {
+interface DashboardOptions extends Pick<BoardOptions, 'caches' | 'pods'> {
   parts: AgentParts;
+  identity: { clusterID: string };
   /** Where the API server is; nothing of our own account is taken from them. */
   credentials: Pick<Credentials, 'server' | 'ca' | 'tlsServerName'>;
 }
@@ -20,11 +21,12 @@ interface DashboardOptions extends Omit<BoardOptions, 'clock'> {
 const PAGE = fileURLToPath(new URL('../../dist/page', import.meta.url));
 
 /** In the order of their start; none where it is switched off. */
-export function dashboard({ parts, credentials, ...facts }: DashboardOptions): Component[] {
+export function dashboard({ parts, credentials, identity, caches, pods }: DashboardOptions): Component[] {
   const { config, clock } = parts;
   if (!config.dashboard) return [];
   const log = parts.log.named('dashboard');
-  const board = new Board({ ...facts, clock });
+  const own = { clusterID: identity.clusterID, clusterName: config.clusterName };
+  const board = new Board({ caches, pods, own, clock });
   const { server, ca, tlsServerName } = credentials;
   return [
     board,
@@ -34,8 +36,12 @@ export function dashboard({ parts, credentials, ...facts }: DashboardOptions): C
       port: config.dashboardPort,
       pageDirectory: PAGE,
       signIn: async (token) => {
-        const own = { server, ...present({ ca, tlsServerName }), token: async () => Promise.resolve(token) };
-        const client = createClient(own, { clock });
+        const theirs = {
+          server,
+          ...present({ ca, tlsServerName }),
+          token: async () => Promise.resolve(token),
+        };
+        const client = createClient(theirs, { clock });
         try {
           return await Visitor.signedIn({ client, board, clock, log });
         } catch (error) {

@@ -138,8 +138,11 @@ export class Peering {
     const common = { ...this.#common, metrics, clusters: this.#seen, ownClusterID: identity.clusterID };
     const sources = [new WanSource({ ...common, domains: this.#domains }), new ManualSource(common)];
     const { systemNamespace: namespace, peeringPort } = parts.config;
-    const own = (): OwnAnnouncement => this.#announcement();
-    const announcement = new AnnouncementWriter({ ...this.#common, namespace, own });
+    const announcement = new AnnouncementWriter({
+      ...this.#common,
+      namespace,
+      own: () => this.#announcement(),
+    });
     // The announcement may come before we listen: mDNS probes for a second first, and a peer that fails to connect tries again.
     const isPortKnown = peeringPort !== 0;
     return [
@@ -172,16 +175,9 @@ export class Peering {
       ...this.#mode.actors(),
       ...this.#policyStatus(),
       ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
-      ...this.#dashboard(),
+      ...dashboard({ ...this.#options, pods: this.#stock.pods }),
       ...(isPortKnown ? [] : [announcement]),
     ];
-  }
-
-  #dashboard(): Component[] {
-    const { parts, caches, credentials, identity } = this.#options;
-    const { clusterName } = parts.config;
-    const own = { clusterID: identity.clusterID, clusterName };
-    return dashboard({ parts, caches, credentials, own, pods: this.#stock.pods });
   }
 
   #policyStatus(): Component[] {

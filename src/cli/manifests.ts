@@ -21,6 +21,7 @@ const CLUSTER_ARGS = [
   'cluster-dns',
   'cluster-domain',
   'credential-seconds',
+  'dashboard',
   'drain-seconds',
   'leaf-seconds',
   'offload-namespaces',

@@ -35,7 +35,7 @@ const TELL_MS = 250;
 export class Board implements Component {
   readonly name = 'dashboard facts';
   readonly #options: BoardOptions;
-  readonly #caches: Cache<KubeObject>[] = [];
+  readonly #caches: Component[] = [];
   readonly #read: () => Facts;
   readonly #listeners = new Listeners();
   readonly onChange: Listeners['add'] = this.#listeners.add;
@@ -79,19 +79,19 @@ export class Board implements Component {
 
   async start(signal: AbortSignal): Promise<void> {
     this.#forget = this.#options.pods.onChange(() => this.#changes.trigger());
-    await Promise.all(this.#caches.map(async (cache) => cache.start(signal)));
+    await Promise.all(this.#caches.map(async (cache) => cache.start?.(signal)));
   }
 
   async stop(): Promise<void> {
     this.#forget();
     this.#changes.stop();
-    await Promise.all(this.#caches.map(async (cache) => cache.stop()));
+    await Promise.all(this.#caches.map(async (cache) => cache.stop?.()));
   }
 
   #cache<T extends KubeObject>(type: ResourceType<T>): Cache<T> {
     const cache = this.#options.caches.of(type, { name: `dashboard cache of ${type.plural}` });
     cache.onChange(() => this.#changes.trigger());
-    this.#caches.push(cache as unknown as Cache<KubeObject>);
+    this.#caches.push(cache);
     return cache;
   }
 }

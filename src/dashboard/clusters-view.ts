@@ -68,22 +68,31 @@ const unknownCluster = (clusterID: string, clusterName?: string): ClusterModel =
 function clusterModel(cluster: ForeignCluster): ClusterModel {
   const { metadata, spec = {}, status = {} } = cluster;
   const clusterID = spec.clusterID ?? status.clusterID;
-  const endpoint = status.link?.endpoint ?? spec.endpoint;
-  const software = status.link?.software;
   const named = word(status.clusterName ?? '');
   return {
     name: metadata.name,
     ...(clusterID !== undefined && { clusterID }),
     title: named || (metadata.name === clusterID ? shortID(clusterID) : metadata.name),
     foundBy: word(status.foundBy ?? ''),
-    isConnected: status.link?.connected === true,
-    ...(endpoint !== undefined && { endpoint: word(endpoint) }),
-    ...(software !== undefined && { software: word(software) }),
+    ...linkOf(cluster),
     isDisabled: disabledIn(cluster).length === DIRECTIONS.length,
     outgoing: direction(status.outgoing),
     incoming: direction(status.incoming),
     nodes: [],
     pods: 0,
+  };
+}
+
+function linkOf({
+  spec = {},
+  status: { link } = {},
+}: ForeignCluster): Pick<ClusterModel, 'isConnected' | 'endpoint' | 'software'> {
+  const endpoint = link?.endpoint ?? spec.endpoint;
+  const software = link?.software;
+  return {
+    isConnected: link?.connected === true,
+    ...(endpoint !== undefined && { endpoint: word(endpoint) }),
+    ...(software !== undefined && { software: word(software) }),
   };
 }
 

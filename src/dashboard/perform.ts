@@ -21,15 +21,10 @@ const merge = (body: object): { type: 'merge'; body: object } => ({ type: 'merge
 
 /** Returns a line that says what was done. */
 export async function perform(action: DashboardAction, hands: Hands): Promise<string> {
-  const { client, signal } = hands;
   switch (action.do) {
     case 'approve':
-    case 'deny': {
-      const approval = action.do === 'approve' ? 'Approved' : 'Denied';
-      const type: ResourceType<KubeObject> = action.what === 'offer' ? advertisements : peeringRequests;
-      await client.patch(type, { name: action.name }, merge({ spec: { approval } }), { signal });
-      return `${type.kind} ${action.name}: ${approval}.`;
-    }
+    case 'deny':
+      return decide(action, hands);
     case 'peer':
       return peer(action, hands);
     case 'unpeer':
@@ -40,10 +35,24 @@ export async function perform(action: DashboardAction, hands: Hands): Promise<st
       return unoffload(action.namespace, hands);
     case 'tether':
       return tether(action.name, hands);
-    case 'untether':
-      await client.patch(clusterModes, { name: CLUSTER_MODE }, merge({ spec: { tether: null } }), { signal });
-      return 'The tether ends; pods that were forwarded come home or end over there.';
+    default:
+      return untether(hands);
   }
+}
+
+async function untether({ client, signal }: Hands): Promise<string> {
+  await client.patch(clusterModes, { name: CLUSTER_MODE }, merge({ spec: { tether: null } }), { signal });
+  return 'The tether ends; pods that were forwarded come home or end over there.';
+}
+
+async function decide(
+  { do: verb, what, name }: Extract<DashboardAction, { do: 'approve' | 'deny' }>,
+  { client, signal }: Hands,
+): Promise<string> {
+  const approval = verb === 'approve' ? 'Approved' : 'Denied';
+  const type: ResourceType<KubeObject> = what === 'offer' ? advertisements : peeringRequests;
+  await client.patch(type, { name }, merge({ spec: { approval } }), { signal });
+  return `${type.kind} ${name}: ${approval}.`;
 }
 
 async function unpeer(name: string, { client, signal }: Hands): Promise<string> {

@@ -1,6 +1,6 @@
 /** Facts and a person become what that person's page shows. Pure. */
 import { LABEL_PROVIDER } from '../api/names.ts';
-import type { NamespaceOffloading } from '../api/namespace-offloading.ts';
+import type { NamespaceOffloading, OffloadedCluster } from '../api/namespace-offloading.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Condition, KubeEvent } from '../api/wire.ts';
 import { clustersOf, shortID } from './clusters-view.ts';
@@ -54,12 +54,15 @@ function visible(facts: Facts, may: ReadonlySet<SectionKind>): Facts {
 
 function namespacesOf(facts: Facts): NamespaceModel[] {
   const offloadings = new Map(facts.offloadings.map((one) => [one.metadata.namespace ?? '', one]));
-  const names = new Set([...facts.namespaces, ...offloadings.keys()]);
+  const names = new Set([...facts.namespaces.filter(isOfPeople), ...offloadings.keys()]);
   const nodes = new Map(facts.virtualNodes.map((node) => [nodeOf(node), node]));
   return [...names]
     .map((name) => namespaceModel(name, offloadings.get(name), { facts, nodes }))
     .toSorted((a, b) => Number(b.isOffloaded) - Number(a.isOffloaded) || (a.name < b.name ? -1 : 1));
 }
+
+/** Others hold parts of the cluster itself, and are never offloaded. */
+const isOfPeople = (name: string): boolean => !/^(?:kube|tributary)-/u.test(name);
 
 /** Of the Node that stands for it. */
 export const nodeOf = ({ metadata, spec }: VirtualNode): string => spec.nodeName ?? metadata.name;
@@ -76,8 +79,24 @@ function namespaceModel(
   offloading: NamespaceOffloading | undefined,
   { facts, nodes }: Around,
 ): NamespaceModel {
+  const condition = troubleOf(offloading?.status?.conditions);
+  return {
+    name,
+    isOffloaded: offloading !== undefined,
+    ...(offloading && { strategy: offloading.spec.podStrategy ?? 'LocalAndRemote' }),
+    ...(condition && { reason: word(condition.reason), message: line(condition.message) }),
+    places: placesOf(name, offloading?.status?.clusters ?? [], { facts, nodes }),
+  };
+}
+
+/** Here, and where it is offloaded to, or has pods for another reason. */
+function placesOf(
+  name: string,
+  clusters: readonly OffloadedCluster[],
+  { facts, nodes }: Around,
+): PlaceModel[] {
   const places = new Map<string, PlaceModel>([['', { title: word(facts.own.clusterName), pods: 0 }]]);
-  for (const { cluster, clusterName, phase, reason, message } of offloading?.status?.clusters ?? []) {
+  for (const { cluster, clusterName, phase, reason, message } of clusters) {
     const title = word(clusterName ?? shortID(cluster));
     const state = phase === 'Ready' ? {} : { reason: word(reason), message: line(message ?? '') };
     places.set(cluster, { clusterID: cluster, title, pods: 0, phase, ...state });
@@ -88,14 +107,7 @@ function namespaceModel(
     const place = places.get(cluster) ?? { clusterID: cluster, title: shortID(cluster), pods: 0 };
     places.set(cluster, { ...place, pods: place.pods + count });
   }
-  const condition = troubleOf(offloading?.status?.conditions);
-  return {
-    name,
-    isOffloaded: offloading !== undefined,
-    ...(offloading && { strategy: offloading.spec.podStrategy ?? 'LocalAndRemote' }),
-    ...(condition && { reason: word(condition.reason), message: line(condition.message) }),
-    places: [...places.values()],
-  };
+  return [...places.values()];
 }
 
 const troubleOf = (conditions: readonly Condition[] = []): Condition | undefined =>

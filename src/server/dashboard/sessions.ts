@@ -81,7 +81,7 @@ export class Sessions {
   }
 
   endAll(): void {
-    for (const key of [...this.#held.keys()]) this.#end(key);
+    for (const key of this.#held.keys()) this.#end(key);
   }
 
   /** Ends those whose time is over. */

@@ -84,7 +84,7 @@ export class DashboardBed {
     const log = silentLogger;
     const caches = new Caches({ client: role, clock: systemClock, log });
     const config = parseConfig({
-      options: { dashboard: 'on', 'dashboard-port': '0' },
+      options: { dashboard: 'on', 'dashboard-port': '0', 'cluster-name': 'rome' },
       env: {},
       hostname: 'rome',
     });
@@ -95,7 +95,7 @@ export class DashboardBed {
         parts: { config, clock: systemClock, log },
         caches,
         credentials: { server: new URL(lab.cluster.server), ca: lab.cluster.pki.authority.cert },
-        own: { clusterID: ROME, clusterName: 'rome' },
+        identity: { clusterID: ROME },
         pods: live,
       }),
     ];

@@ -14,7 +14,10 @@ import { virtualNodes } from '../../../src/api/virtual-node.ts';
 import type { Condition, DraftMeta, KubeObject } from '../../../src/api/wire.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 
-export const idOf = (city: string): string => city.padEnd(26, 'a');
+/** Of an ID that nobody can read. */
+const TAIL = '2qpvdqbr4hd6tm63n3zg4vgrcx7k';
+
+export const idOf = (city: string): string => (city + TAIL).slice(0, 26);
 export const ROME: string = idOf('rome');
 
 /** Text of a peer, as one would write it who wants it to be taken for markup. */
@@ -168,7 +171,7 @@ async function offered(client: KubeClient, name: string): Promise<void> {
   });
 }
 
-async function event(
+export async function event(
   client: KubeClient,
   [type, reason, message]: readonly [string, string, string],
 ): Promise<void> {
@@ -224,7 +227,7 @@ export async function setTheScene(client: KubeClient): Promise<void> {
     event(client, [
       'Warning',
       'ExceededQuota',
-      `create Pod web-milan-3 in shop-rome: exceeded quota ${HOSTILE}`,
+      'create Pod web-milan-3 in shop-rome: exceeded quota: tenant, requested: pods=1, used: pods=110, limited: pods=110',
     ]),
     event(client, [
       'Normal',

@@ -15,12 +15,25 @@ test('changed files are formatted, changed code is linted, the rest is looked at
   expect(parts['format']?.slice(-2)).toEqual(['docs/a.md', 'src/a.ts']);
   expect(parts['lint']).toContain('--type-aware');
   expect(parts['lint']?.slice(-1)).toEqual(['src/a.ts']);
-  expect(Object.keys(parts)).toEqual(['format', 'lint', 'types', 'generated files', 'rooms']);
+  expect(Object.keys(parts)).toEqual([
+    'format',
+    'lint',
+    'types',
+    'types of the page',
+    'generated files',
+    'rooms',
+  ]);
 });
 
 test('without a change no file is named to a tool, which would take that for all files', () => {
-  expect(Object.keys(partsByName([]))).toEqual(['types', 'generated files', 'rooms']);
-  expect(Object.keys(partsByName(['docs/a.md']))).toEqual(['format', 'types', 'generated files', 'rooms']);
+  expect(Object.keys(partsByName([]))).toEqual(['types', 'types of the page', 'generated files', 'rooms']);
+  expect(Object.keys(partsByName(['docs/a.md']))).toEqual([
+    'format',
+    'types',
+    'types of the page',
+    'generated files',
+    'rooms',
+  ]);
 });
 
 test.each(['.oxlintrc.json', '.prettierrc.json', '.prettierignore', 'tsconfig.json', 'package-lock.json'])(
