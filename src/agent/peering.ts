@@ -138,11 +138,8 @@ export class Peering {
     const common = { ...this.#common, metrics, clusters: this.#seen, ownClusterID: identity.clusterID };
     const sources = [new WanSource({ ...common, domains: this.#domains }), new ManualSource(common)];
     const { systemNamespace: namespace, peeringPort } = parts.config;
-    const announcement = new AnnouncementWriter({
-      ...this.#common,
-      namespace,
-      own: () => this.#announcement(),
-    });
+    const own = (): OwnAnnouncement => this.#announcement();
+    const announcement = new AnnouncementWriter({ ...this.#common, namespace, own });
     // The announcement may come before we listen: mDNS probes for a second first, and a peer that fails to connect tries again.
     const isPortKnown = peeringPort !== 0;
     return [
@@ -236,7 +233,11 @@ export class Peering {
       isLinked: (clusterID) => this.#links.view(clusterID) !== undefined,
       endpoints: (clusterID) => this.#links.endpoints(clusterID),
       askDial: async (clusterID, stream, signal) => this.#links.call(clusterID, 'dial', { stream }, signal),
-      dial: async (target, signal) => this.#links.dialer.open({ ...target, signal }, paused),
+      dial: async (target, signal) =>
+        this.#links.dialer.open({ ...target, signal }, (socket) => {
+          socket.pause();
+          return socket;
+        }),
     };
     return new Reach({
       ...this.#common,
@@ -400,8 +401,3 @@ export class Peering {
     return { clusterID: identity.clusterID, clusterName, endpoints: advertise, port, protocols: PROTOCOLS };
   }
 }
-
-const paused = <T extends { pause(): void }>(socket: T): T => {
-  socket.pause();
-  return socket;
-};

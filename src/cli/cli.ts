@@ -4,6 +4,7 @@ import { type Command, type CommandSpec, defineCommand } from './command.ts';
 import { type CommandIo, EXIT } from './command-line.ts';
 import { COMPLETE, completed } from './completion/complete.ts';
 import { completionCommand } from './completion/completion.ts';
+import { dashboardCommand } from './dashboard.ts';
 import { cleanUpCommand, kernelWireGuardCommand } from './host.ts';
 import { discoverCommand } from './look/discover.ts';
 import { logsCommand } from './look/logs.ts';
@@ -44,6 +45,7 @@ const GROUPS: Readonly<Record<string, readonly Command[]>> = {
   ],
   'Sharing:': [policyCommand],
   'Namespaces:': [offloadCommand, unoffloadCommand],
+  'Looking:': [dashboardCommand],
   'Tethering:': [tetherCommand, untetherCommand],
   'By hand:': [
     manifestsCommand,
