@@ -29,6 +29,12 @@ export interface Agent {
 /** Deadline for stopping all components together; it is shorter than the pod's grace of 45 s. */
 const STOP_DEADLINE_MS = 30_000;
 
+/** The same socket, which gives nothing until it is resumed. */
+export const paused = <T extends { pause(): void }>(socket: T): T => {
+  socket.pause();
+  return socket;
+};
+
 export function lifecycleOf(components: readonly Component[], { clock, log }: AgentParts): Lifecycle {
   return new Lifecycle(components, { clock, log: log.named('lifecycle'), stopDeadlineMs: STOP_DEADLINE_MS });
 }

@@ -52,7 +52,7 @@ import { dashboard } from './dashboard.ts';
 import { networkExchange, type NetworkExchangeOptions } from './network.ts';
 import { offeredServices } from './offered-services.ts';
 import { OffloadingParts } from './offloading.ts';
-import type { AgentParts } from './parts.ts';
+import { type AgentParts, paused } from './parts.ts';
 import { policyStatus } from './policy-status.ts';
 
 interface PeeringOptions {
@@ -233,11 +233,7 @@ export class Peering {
       isLinked: (clusterID) => this.#links.view(clusterID) !== undefined,
       endpoints: (clusterID) => this.#links.endpoints(clusterID),
       askDial: async (clusterID, stream, signal) => this.#links.call(clusterID, 'dial', { stream }, signal),
-      dial: async (target, signal) =>
-        this.#links.dialer.open({ ...target, signal }, (socket) => {
-          socket.pause();
-          return socket;
-        }),
+      dial: async (target, signal) => this.#links.dialer.open({ ...target, signal }, paused),
     };
     return new Reach({
       ...this.#common,

@@ -129,7 +129,10 @@ async function forwarded(
     [
       ...(kubeconfig === undefined ? [] : ['--kubeconfig', kubeconfig]),
       ...(context === undefined ? [] : ['--context', context]),
-      ...['--namespace', SYSTEM_NAMESPACE, 'port-forward', '--address', '127.0.0.1'],
+      '--namespace',
+      SYSTEM_NAMESPACE,
+      'port-forward',
+      '--address=127.0.0.1',
       `deployment/${DEPLOYMENT}`,
       `${port === '0' ? '' : port}:${remote}`,
     ],

@@ -4,8 +4,8 @@ import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { ANNOTATION_FORCE } from '../api/names.ts';
 import { secrets } from '../api/resources.ts';
 import { hasCode } from '../lib/errors.ts';
+import type { Hands } from './hands.ts';
 import type { DashboardAction } from './model.ts';
-import type { Hands } from './perform.ts';
 
 const KEY = 'token';
 

@@ -7,15 +7,10 @@ import { namespaceOffloadings, OFFLOADING_NAME } from '../api/namespace-offloadi
 import { peeringRequests } from '../api/peering-request.ts';
 import { namespaces, persistentVolumes, type ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { hasCode, ignoring, TributaryError } from '../lib/errors.ts';
+import type { Hands } from './hands.ts';
 import type { DashboardAction } from './model.ts';
 import { peer } from './peer.ts';
-
-export interface Hands {
-  client: KubeClient;
-  signal: AbortSignal;
-}
 
 const merge = (body: object): { type: 'merge'; body: object } => ({ type: 'merge', body });
 
