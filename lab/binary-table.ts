@@ -22,7 +22,8 @@ export type BinaryName =
   | 'ginkgo'
   | 'agnhost'
   | 'nonewprivs'
-  | 'greeter';
+  | 'greeter'
+  | 'helm';
 
 export interface ProgramSource {
   /** A package of a required module, or `./folder` for one beside go.mod. */
@@ -111,6 +112,12 @@ export const modules: readonly BinaryModule[] = [
     name: 'operator',
     programs: { greeter: { package: './greeter' } },
   },
+  {
+    // It requires newer libraries than `programs` does; its go.mod replaces them by the same ones, so that those are not
+    // compiled again.
+    name: 'helm',
+    programs: { helm: { package: 'helm.sh/helm/v4/cmd/helm' } },
+  },
 ];
 
 /** Built only if they are requested: not every lab of containers runs them. */
@@ -122,6 +129,7 @@ const OPTIONAL: ReadonlySet<BinaryName> = new Set([
   'agnhost',
   'nonewprivs',
   'greeter',
+  'helm',
 ]);
 
 /** What every lab of containers runs. */

@@ -226,6 +226,9 @@ export const LABEL_OFFERED_SERVICE = 'tributary.dev/offered-service';
 /** On these: `namespace/name` of the Service in the provider's cluster. */
 export const ANNOTATION_OFFERED_SERVICE = 'tributary.dev/offered-service';
 
+/** On all objects that `tributary install` and the Helm chart make, and on no other: `tributary`. */
+export const LABEL_INSTALLATION = 'tributary.dev/installation';
+
 /** On the Secret with the cluster's identity: its ClusterID. */
 export const ANNOTATION_CLUSTER_ID = 'tributary.dev/cluster-id';
 /** Type of the Secrets of join tokens. */

@@ -150,3 +150,35 @@ export const ingressClasses: BuiltIn<models.V1IngressClass> = clusterScoped(
 export const endpointSlices: ResourceType<EndpointSlice> = namespaced('discovery.k8s.io/v1', 'EndpointSlice');
 export const ingresses: ResourceType<Ingress> = namespaced('networking.k8s.io/v1', 'Ingress');
 export const serviceCidrs: ResourceType<ServiceCidr> = clusterScoped('networking.k8s.io/v1', 'ServiceCIDR');
+
+export const definitions: BuiltIn<models.V1CustomResourceDefinition> = clusterScoped(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+);
+export const daemonSets: BuiltIn<models.V1DaemonSet> = namespaced('apps/v1', 'DaemonSet');
+export const priorityClasses: BuiltIn<models.V1PriorityClass> = clusterScoped(
+  'scheduling.k8s.io/v1',
+  'PriorityClass',
+);
+export const podDisruptionBudgets: BuiltIn<models.V1PodDisruptionBudget> = namespaced(
+  'policy/v1',
+  'PodDisruptionBudget',
+);
+export const mutatingWebhookConfigurations: ResourceType<KubeObject> = clusterScoped(
+  'admissionregistration.k8s.io/v1',
+  'MutatingWebhookConfiguration',
+);
+export const validatingWebhookConfigurations: ResourceType<KubeObject> = clusterScoped(
+  'admissionregistration.k8s.io/v1',
+  'ValidatingWebhookConfiguration',
+);
+export const selfSubjectAccessReviews: BuiltIn<models.V1SelfSubjectAccessReview> = clusterScoped(
+  'authorization.k8s.io/v1',
+  'SelfSubjectAccessReview',
+);
+/** Kinds of the Prometheus operator. */
+export const podMonitors: ResourceType<KubeObject> = namespaced('monitoring.coreos.com/v1', 'PodMonitor');
+export const prometheusRules: ResourceType<KubeObject> = namespaced(
+  'monitoring.coreos.com/v1',
+  'PrometheusRule',
+);

@@ -6,6 +6,8 @@ import { COMPLETE, completed } from './completion/complete.ts';
 import { completionCommand } from './completion/completion.ts';
 import { dashboardCommand } from './dashboard.ts';
 import { cleanUpCommand, kernelWireGuardCommand } from './host.ts';
+import { installCommand, upgradeCommand } from './install/install.ts';
+import { uninstallCommand } from './install/uninstall.ts';
 import { discoverCommand } from './look/discover.ts';
 import { logsCommand } from './look/logs.ts';
 import { statusCommand } from './look/status.ts';
@@ -31,6 +33,7 @@ import { versionCommand } from './version.ts';
 
 /** Headings of the help, with what stands under each. */
 const GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  'Installation:': [installCommand, upgradeCommand, uninstallCommand],
   'Look:': [statusCommand, discoverCommand, topCommand, logsCommand],
   'Peering:': [
     peerCommand,

@@ -26,7 +26,14 @@ import { forgeEndWarning } from '../peering/policy/end-warning.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
 import { forgeAgentStatics, forgeLaunchFence, forgeNodeFence, IS_LAUNCHING } from './agents.ts';
-import { checkedImage, forgeDeployment, forgeNamespace, labelsOf, OPS_PORT } from './program.ts';
+import {
+  checkedImage,
+  forgeDeployment,
+  forgeNamespace,
+  forgeNetworkNamespace,
+  labelsOf,
+  OPS_PORT,
+} from './program.ts';
 import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights/cluster.ts';
 
 const PEERING_PORT = 7443;
@@ -53,6 +60,8 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
   return [
     // None of our own pods there needs more than `restricted`.
     forgeNamespace(SYSTEM_NAMESPACE, 'restricted'),
+    // Of two roles: whoever deletes what one of them needs must not take it from the other one.
+    forgeNetworkNamespace(),
     ...forgeHostingBase(account, `(${IS_LAUNCHING} || ${IS_OFFERED_SLICE})`),
     ...forgeServicesFence(account),
     ...forgeAgentStatics(),

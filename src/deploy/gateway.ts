@@ -11,7 +11,6 @@ import {
   checkedImage,
   type Deployment,
   forgeDeployment,
-  forgeNetworkNamespace,
   forgeNetworkPod,
   labelsOf,
   NETWORK_NAMESPACE,
@@ -44,7 +43,6 @@ export function forgeGateway(options: GatewayOptions): Manifest[] {
   const account = { namespace: NETWORK_NAMESPACE, name: GATEWAY_NAME };
   const rights = network ? GATEWAY_RIGHTS : LAN_GATEWAY_RIGHTS;
   return [
-    forgeNetworkNamespace(),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgePlaceGrants({ name: GATEWAY_NAME, labels, account }, rights),
     ...(network ? forgeGatewayFence(GATEWAY_NAME, account, labels) : []),

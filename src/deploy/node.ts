@@ -45,7 +45,6 @@ export function forgeNode({ args = [], image, priorityClassName }: NodeOptions):
     ...(priorityClassName !== undefined && { priorityClassName }),
   };
   return [
-    forgeNetworkNamespace(),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgePlaceGrants({ name: NODE_NAME, labels, account }, NODE_ROLE_RIGHTS),
     forgeDaemonSet(NODE_NAME, forgeNetworkPod(program, 'node')),

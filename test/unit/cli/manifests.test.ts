@@ -25,26 +25,26 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 10],
-  ['cluster --image tributary:1', manifestsCommand, 75 + POLICIES],
+  ['cluster --image tributary:1', manifestsCommand, 76 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    75 + POLICIES,
+    76 + POLICIES,
   ],
   [
     'cluster --image tributary:1 --cluster-dns 10.96.0.10 --cluster-domain cluster.local',
     manifestsCommand,
-    75 + POLICIES,
+    76 + POLICIES,
   ],
   [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 19],
-  ['gateway --image tributary:1 --log-level debug', manifestsCommand, 11],
-  ['gateway --image tributary:1 --network off', manifestsCommand, 7],
+  ['gateway --image tributary:1 --log-level debug', manifestsCommand, 10],
+  ['gateway --image tributary:1 --network off', manifestsCommand, 6],
   [
     'gateway --image tributary:1 --replicas 2 --wireguard-port 1 --tunnel-endpoint none',
     manifestsCommand,
-    11,
+    10,
   ],
-  ['node --image tributary:1 --tunnel-mtu 1300', manifestsCommand, 7],
+  ['node --image tributary:1 --tunnel-mtu 1300', manifestsCommand, 6],
   ['clean-up --image tributary:1', manifestsCommand, 2],
   [`${peer} shop`, manifestsCommand, 19],
   [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 22],

@@ -1,0 +1,215 @@
+/** `tributary install` and `tributary upgrade`: from what was found out and chosen to roles that run. */
+import { readFileSync } from 'node:fs';
+
+import { definitions } from '../../api/resources.ts';
+import type { Manifest } from '../../api/manifest.ts';
+import { MORE_OBJECTS } from '../../deploy/installation/more.ts';
+import { forgeInstallation } from '../../deploy/installation/objects.ts';
+import { UNINSTALLING } from '../../deploy/installation/uninstall-fence.ts';
+import type { InstallValues } from '../../deploy/installation/values.ts';
+import { typeOf } from '../../kube/apply.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { VERSION } from '../../version.ts';
+import type { Command, Options } from '../command.ts';
+import { type CommandLine, EXIT, printYaml } from '../command-line.ts';
+import { parseSeconds } from '../durations.ts';
+import { clusterCommand, type Session } from '../peering/environment.ts';
+import { factsOf } from './facts.ts';
+import { helmRelease } from './helm.ts';
+import { found, nameOf, remove } from './objects.ts';
+import { checkFacts, foundValues, planLines } from './plan.ts';
+import { untilReady } from './rollout.ts';
+import { othersInstalled } from './uninstall-objects.ts';
+import { type SomeValues, VALUE_OPTIONS, valuesOfOptions, valuesOfYaml, wholeValues } from './values.ts';
+import { checkStored, forgeInstalled, installedOf, storedVersions } from './versions.ts';
+import { type InstallSession, mustBe, someOf } from './waiting.ts';
+
+/** Apart from that of role `cluster`: an apply takes away fields of its own manager only. */
+const FIELD_MANAGER = 'tributary-install';
+/** How long an API server may take to serve a kind. */
+const KINDS_MS = 30_000;
+
+interface InstallArguments {
+  readonly chosen: SomeValues;
+  readonly isDry: boolean;
+  readonly isSure: boolean;
+  readonly timeoutMs: number;
+}
+
+const OPTIONS: Options = {
+  values: { value: 'FILE', text: 'YAML with values, as for the Helm chart', names: 'files' },
+  ...VALUE_OPTIONS,
+  'dry-run': { text: 'print all objects as YAML, and change nothing' },
+  yes: { text: 'do not ask' },
+  timeout: { value: 'DURATION', text: 'how long each role may take to become ready', fallback: '5m' },
+};
+
+export const installCommand: Command = clusterCommand({
+  name: 'install',
+  summary: 'Install Tributary in a cluster, and wait until it runs.',
+  about:
+    'Addresses, ranges and rights are found out, and shown before they are used. Run it again with other values to change them. ' +
+    'What the values no longer ask for is removed.',
+  arguments: [{ name: 'CLUSTER_NAME', text: 'what people call this cluster', isOptional: true }],
+  options: OPTIONS,
+  examples: [
+    { line: 'tributary install rome --image IMAGE', does: 'Install it under the name rome' },
+    {
+      line: 'tributary install --values rome.yaml --dry-run',
+      does: 'Show all objects that these values make',
+    },
+  ],
+  parse,
+  run: install,
+});
+
+export const upgradeCommand: Command = clusterCommand({
+  name: 'upgrade',
+  summary: 'Replace the installed version by this one, with the values that are installed.',
+  about:
+    'Objects that this version no longer has are removed. To go back, run upgrade of the older program: it refuses where objects are ' +
+    'stored in a version of their kind that it does not know.',
+  options: OPTIONS,
+  examples: [{ line: 'tributary upgrade --image IMAGE', does: 'Replace the program' }],
+  parse,
+  run: upgrade,
+});
+
+async function upgrade(args: InstallArguments, session: Session): Promise<number> {
+  const installed = await installedOf(session);
+  if (installed === undefined) {
+    throw new TributaryError('NotFound', 'nothing is here that tributary install has made; begin with that');
+  }
+  if (!args.isDry) session.io.out(`from version ${installed.version} to ${VERSION}\n`);
+  return install({ ...args, chosen: { ...installed.values, ...args.chosen } }, session);
+}
+
+function parse(line: CommandLine): InstallArguments {
+  const { values, flags } = line;
+  const [name] = line.positionals;
+  const file = values['values'];
+  const chosen = {
+    ...(file !== undefined && valuesOfYaml(readFile(file), file)),
+    ...valuesOfOptions(values),
+    ...(name !== undefined && { clusterName: name }),
+  };
+  return {
+    chosen,
+    isDry: flags.has('dry-run'),
+    isSure: flags.has('yes'),
+    timeoutMs: parseSeconds(values['timeout'] ?? '5m', { option: 'timeout' }) * 1000,
+  };
+}
+
+function readFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new TributaryError('Invalid', `cannot read ${file}: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+export async function install(args: InstallArguments, session: Session): Promise<number> {
+  const { chosen, isDry, isSure, timeoutMs } = args;
+  const { io, signal } = session;
+  if (chosen.image === undefined || chosen.image === '') {
+    throw new TributaryError(
+      'Invalid',
+      'name the image, with --image: none is published yet; make image builds one',
+    );
+  }
+  const release = await helmRelease(session);
+  if (release !== undefined && !isDry) {
+    throw new TributaryError(
+      'Conflict',
+      `Helm has installed it: run helm upgrade ${release.name} --namespace ${release.namespace}`,
+    );
+  }
+  const facts = await factsOf(session, forgeInstallation(wholeValues(chosen), MORE_OBJECTS));
+  const values = wholeValues(foundValues(facts, chosen), chosen);
+  const objects = forgeInstallation(values, MORE_OBJECTS);
+  if (isDry) {
+    io.out(printYaml(objects));
+    return EXIT.ok;
+  }
+  checkFacts(facts);
+  checkStored(await storedVersions(session), objects);
+  io.out(`${planLines(facts, values, VERSION).join('\n')}\n`);
+  if (!isSure && io.input?.isTerminal === true) {
+    const answer = await io.input.ask('Install this? [y/N] ', signal);
+    if (!/^y(es)?$/iu.test(answer.trim())) return EXIT.failed;
+  }
+  await bring(session, { objects, values, timeoutMs });
+  io.out('Installed. To remove it: tributary uninstall\n');
+  return EXIT.ok;
+}
+
+interface Bringing {
+  readonly objects: readonly Manifest[];
+  readonly values: InstallValues;
+  readonly timeoutMs: number;
+}
+
+async function bring(session: InstallSession, { objects, values, timeoutMs }: Bringing): Promise<void> {
+  const { io } = session;
+  for (const [what, part] of partsOf(objects)) {
+    for (const object of part) await apply(session, object);
+    io.out(`applied: ${part.length} ${what}\n`);
+    if (what === 'kinds') await untilServed(session, part);
+  }
+  await apply(session, forgeInstalled(VERSION, values));
+  // An uninstallation that was given up.
+  await remove(session, { apiVersion: 'v1', kind: 'ConfigMap', metadata: UNINSTALLING });
+  const others = await othersInstalled(session, objects);
+  for (const object of others.toReversed()) await remove(session, object);
+  if (others.length > 0)
+    io.out(`removed what this version and these values do not have: ${someOf(others.map(nameOf))}\n`);
+  await untilReady(session, objects, timeoutMs);
+}
+
+/** In the order of application; a part is one line of progress. */
+function partsOf(objects: readonly Manifest[]): [what: string, part: Manifest[]][] {
+  const isWorkload = ({ kind }: Manifest): boolean => kind === 'Deployment' || kind === 'DaemonSet';
+  const isKind = ({ kind }: Manifest): boolean => kind === 'CustomResourceDefinition';
+  const isNamespace = ({ kind }: Manifest): boolean => kind === 'Namespace';
+  return [
+    ['kinds', objects.filter(isKind)],
+    ['namespaces', objects.filter(isNamespace)],
+    [
+      'rights, fences and Services',
+      objects.filter((one) => !isKind(one) && !isNamespace(one) && !isWorkload(one)),
+    ],
+    ['roles', objects.filter(isWorkload)],
+  ];
+}
+
+async function apply({ client, signal }: InstallSession, object: Manifest): Promise<void> {
+  const { name = '', namespace } = object.metadata;
+  const body = { type: 'apply', body: object, fieldManager: FIELD_MANAGER, force: true } as const;
+  try {
+    await client.patch(typeOf(object), { name, ...(namespace !== undefined && { namespace }) }, body, {
+      signal,
+    });
+  } catch (error) {
+    if (hasCode(error, 'Aborted')) throw error;
+    throw new TributaryError('Unavailable', `${nameOf(object)} was not applied`, { cause: error });
+  }
+}
+
+async function untilServed(session: InstallSession, kinds: readonly Manifest[]): Promise<void> {
+  await mustBe(session, {
+    what: 'for the API server to serve our kinds',
+    timeoutMs: KINDS_MS,
+    look: async () => {
+      const waiting: string[] = [];
+      for (const { metadata } of kinds) {
+        const object = await found(session, definitions, { name: metadata.name ?? '' });
+        const is = object?.status?.conditions?.some(
+          ({ type, status }) => type === 'Established' && status === 'True',
+        );
+        if (is !== true) waiting.push(metadata.name ?? '');
+      }
+      return someOf(waiting);
+    },
+  });
+}

@@ -1,0 +1,111 @@
+/** From what was found out to what is installed. Pure. */
+import type { InstallValues } from '../../deploy/installation/values.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { overlaps, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
+import type { ClusterFacts } from './facts.ts';
+import type { SomeValues } from './values.ts';
+
+/** The oldest one whose API servers have ValidatingAdmissionPolicies. */
+const OLDEST: readonly [major: number, minor: number] = [1, 30];
+/** The first that is free is taken; it is the one of the documents. */
+const FIRST_PORT = 30_743;
+const LAST_PORT = 30_762;
+/** Peers try them one after the other. */
+const MOST_ENDPOINTS = 3;
+const EXTERNAL = ['10.70.0.0/20', '10.71.0.0/20', '172.31.240.0/20', '192.168.240.0/20'];
+
+/** Throws where an installation cannot succeed. */
+export function checkFacts({ version, forbidden }: ClusterFacts): void {
+  const [, major = '0', minor = '0'] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
+  if (Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1])) {
+    throw new TributaryError(
+      'Invalid',
+      `this cluster has Kubernetes ${version}; Tributary needs ${OLDEST.join('.')} or newer (ValidatingAdmissionPolicies)`,
+    );
+  }
+  if (forbidden.length > 0) {
+    throw new TributaryError(
+      'Forbidden',
+      `you may not change ${forbidden.join(', ')}; ask somebody with the ClusterRole cluster-admin`,
+    );
+  }
+}
+
+/** Values that follow from the facts, where nobody has chosen them. */
+export function foundValues(facts: ClusterFacts, chosen: SomeValues): SomeValues {
+  return { ...foundEndpoint(facts, chosen), ...foundRanges(facts, chosen) };
+}
+
+/** A node port, at the addresses of nodes: that works in every network in which clusters see each other's nodes. */
+function foundEndpoint({ nodes, usedNodePorts }: ClusterFacts, chosen: SomeValues): SomeValues {
+  const isChosen = ['peeringService', 'peeringNodePort', 'advertise'].some((name) =>
+    Object.hasOwn(chosen, name),
+  );
+  const addresses = nodes.flatMap(({ addresses: [first] }) => first ?? []);
+  if (isChosen || addresses.length === 0) return {};
+  const used = new Set(usedNodePorts);
+  const ports = Array.from({ length: LAST_PORT - FIRST_PORT + 1 }, (_, index) => FIRST_PORT + index);
+  const port = ports.find((one) => !used.has(one));
+  if (port === undefined) return {};
+  return {
+    peeringService: 'NodePort',
+    peeringNodePort: port,
+    advertise: addresses.slice(0, MOST_ENDPOINTS).map((address) => endpointOf(address, port)),
+  };
+}
+
+const endpointOf = (address: string, port: number): string =>
+  address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+
+/** Ranges that nodes tell by themselves, one by one, are left to role `cluster`, which follows new nodes. */
+function foundRanges({ pods, services, nodes }: ClusterFacts, chosen: SomeValues): SomeValues {
+  const isWhole = pods.source.startsWith('ConfigMap');
+  const addresses = nodes.flatMap((node) =>
+    node.addresses.map((one) => `${one}/${one.includes(':') ? 128 : 32}`),
+  );
+  const used = [...pods.cidrs, ...services.cidrs, ...addresses].flatMap((text) => tryPrefix(text) ?? []);
+  const first = EXTERNAL.find((text) => !used.some((one) => overlaps(parsePrefix(text), one)));
+  return {
+    ...(isWhole && chosen.podCidrs === undefined && { podCidrs: [...pods.cidrs] }),
+    ...(services.source.startsWith('ConfigMap') &&
+      chosen.serviceCidrs === undefined && { serviceCidrs: [...services.cidrs] }),
+    ...(first !== undefined &&
+      first !== EXTERNAL[0] &&
+      chosen.externalCidr === undefined && { externalCidr: first }),
+  };
+}
+
+/** What a person reads before anything is done. */
+export function planLines(facts: ClusterFacts, values: InstallValues, version: string): string[] {
+  const { nodes, pods, services, cni } = facts;
+  const or = (text: string, otherwise: string): string => (text === '' ? otherwise : text);
+  const rows: readonly (readonly [string, string])[] = [
+    ['cluster', `${values.clusterName}, Kubernetes ${facts.version}, ${nodes.length} node(s)`],
+    ['program', `Tributary ${version}, image ${values.image}`],
+    ['network plug-in', or(cni, 'none of those that are known by name')],
+    ['pods', rangesLine(values.podCidrs, pods)],
+    ['Services', rangesLine(values.serviceCidrs, services)],
+    ['nodes for peers', or(values.externalCidr, EXTERNAL[0] ?? '')],
+    ['peers dial', endpointLine(values)],
+    [
+      'tunnels',
+      values.network
+        ? `UDP ${values.wireguardPort} at ${or(values.tunnelEndpoints.join(', '), 'the node of the gateway')}`
+        : 'none',
+    ],
+  ];
+  return rows.map(([what, is]) => `  ${what.padEnd(16)} ${is}`);
+}
+
+function rangesLine(chosen: readonly string[], { cidrs, source }: ClusterFacts['pods']): string {
+  if (chosen.length > 0) return `${chosen.join(', ')}${chosen.join() === cidrs.join() ? ` (${source})` : ''}`;
+  if (cidrs.length === 0) return 'nobody tells; name them';
+  const more = cidrs.length - 3;
+  return `${cidrs.slice(0, 3).join(', ')}${more > 0 ? ` and ${more} more` : ''} (${source})`;
+}
+
+function endpointLine({ peeringService, peeringNodePort, advertise }: InstallValues): string {
+  if (advertise.length > 0) return `${advertise.join(', ')} (Service of type ${peeringService})`;
+  if (peeringService === 'ClusterIP') return 'nothing: this cluster dials them';
+  return `a Service of type ${peeringService}${peeringNodePort === 0 ? '' : `, port ${peeringNodePort}`}`;
+}

@@ -1,0 +1,110 @@
+/** What the roles `gateway` and `node` have left in the kernels of the hosts. */
+import type { Manifest } from '../../api/manifest.ts';
+import { daemonSets, deployments, namespaces, pods } from '../../api/resources.ts';
+import { applyManifests } from '../../kube/apply.ts';
+import { forgeCleanUp } from '../../deploy/node.ts';
+import { NETWORK_NAMESPACE } from '../../deploy/program.ts';
+import { found, listed, remove } from './objects.ts';
+import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
+
+const GONE_MS = 120_000;
+
+/** The image of the installed roles; a clean-up needs the same program. */
+export async function installedImage(session: InstallSession): Promise<string | undefined> {
+  const named = [
+    [deployments, { namespace: 'tributary-system', name: 'tributary-cluster' }],
+    [deployments, { namespace: NETWORK_NAMESPACE, name: 'tributary-gateway' }],
+    [daemonSets, { namespace: NETWORK_NAMESPACE, name: 'tributary-node' }],
+    [daemonSets, { namespace: NETWORK_NAMESPACE, name: 'tributary-clean-up' }],
+  ] as const;
+  for (const [type, ref] of named) {
+    const object = await found(session, type as typeof deployments, ref);
+    const image = object?.spec?.template.spec?.containers[0]?.image;
+    if (image !== undefined) return image;
+  }
+  return undefined;
+}
+
+/** Ends these roles, and cleans every host; returns what was not done. */
+export async function cleanHosts(
+  session: InstallSession,
+  { image, timeoutMs }: { image: string | undefined; timeoutMs: number },
+): Promise<string> {
+  const { client, io, signal } = session;
+  if ((await found(session, namespaces, { name: NETWORK_NAMESPACE })) === undefined) return '';
+  await endRoles(session);
+  const cleanUp = forgeCleanUp({ image: image ?? 'unknown' }).find(({ kind }) => kind === 'DaemonSet');
+  if (cleanUp === undefined) return '';
+  if (image === undefined) {
+    return 'no host was cleaned: no role is installed that names an image; give one with --image';
+  }
+  io.out('cleaning the network of every host\n');
+  await applyManifests(client, [cleanUp], { signal });
+  const missing = await waitFor(session, {
+    what: 'for hosts to be clean',
+    timeoutMs,
+    look: async () => {
+      const { status, metadata } = (await found(session, daemonSets, refOf(cleanUp))) ?? {};
+      if (status === undefined || (status.observedGeneration ?? 0) < (metadata?.generation ?? 0)) {
+        return 'the DaemonSet has not begun';
+      }
+      const { desiredNumberScheduled: wanted, numberReady: ready } = status;
+      return ready >= wanted ? '' : `${ready} of ${wanted} are; ${await waitingPods(session)}`;
+    },
+  });
+  await remove(session, cleanUp, 'Foreground');
+  await untilNoPods(session, 'for the clean-up to end');
+  return missing === '' ? '' : `not every host was cleaned: ${missing}`;
+}
+
+const refOf = ({ metadata }: Manifest): { namespace: string; name: string } => ({
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+});
+
+/** They would set up again what is cleaned. */
+async function endRoles(session: InstallSession): Promise<void> {
+  const roles = [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace: NETWORK_NAMESPACE, name: 'tributary-gateway' },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { namespace: NETWORK_NAMESPACE, name: 'tributary-node' },
+    },
+  ];
+  for (const role of roles) {
+    if (await remove(session, role)) session.io.out(`removed ${role.kind} ${role.metadata.name}\n`);
+  }
+  await untilNoPods(
+    session,
+    'for gateways and routers to end',
+    'app.kubernetes.io/instance!=tributary-clean-up',
+  );
+}
+
+async function untilNoPods(session: InstallSession, what: string, labelSelector?: string): Promise<void> {
+  const options = { namespace: NETWORK_NAMESPACE, ...(labelSelector !== undefined && { labelSelector }) };
+  await mustBe(session, {
+    what,
+    timeoutMs: GONE_MS,
+    look: async () => someOf((await listed(session, pods, options)).map(({ metadata }) => metadata.name)),
+  });
+}
+
+/** Which nodes, and why. */
+async function waitingPods(session: InstallSession): Promise<string> {
+  const all = await listed(session, pods, { namespace: NETWORK_NAMESPACE });
+  const waiting = all.filter(
+    ({ status }) => !status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+  );
+  const lines = waiting.map(({ spec, status }) => {
+    const state = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+    const reason = state.map((one) => one.state?.waiting?.reason).find((one) => one !== undefined);
+    return `${spec?.nodeName ?? 'no node'} (${reason ?? status?.phase ?? 'unknown'})`;
+  });
+  return someOf(lines);
+}

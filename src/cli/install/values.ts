@@ -1,0 +1,140 @@
+/** The values of an installation, from a file, from the command line, and from an earlier installation; checked. */
+import { parse } from 'yaml';
+
+import { parseConfig } from '../../config.ts';
+import {
+  argumentsFor,
+  defaultValues,
+  type Field,
+  type InstalledRole,
+  type InstallValues,
+  VALUE_NAMES,
+  type ValueName,
+  VALUES,
+} from '../../deploy/installation/values.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
+import type { Options } from '../command.ts';
+import { listOf } from '../command-line.ts';
+
+export type SomeValues = Partial<InstallValues>;
+
+/** `podCidrs` is `--pod-cidrs`. */
+export const optionOf = (name: ValueName): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+const WORDS: Readonly<Record<Field['kind'], string>> = {
+  text: 'TEXT',
+  choice: 'WORD',
+  number: 'NUMBER',
+  switch: 'BOOLEAN',
+  list: 'LIST',
+};
+
+/** Each value as an option. */
+export const VALUE_OPTIONS: Options = Object.fromEntries(
+  VALUE_NAMES.map((name) => {
+    const field = VALUES[name];
+    const fallback = String(field.default);
+    return [
+      optionOf(name),
+      {
+        value: WORDS[field.kind],
+        text: field.what.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase()).replace(/\.$/, ''),
+        ...(fallback !== '' && fallback !== '0' && { fallback }),
+        ...(field.kind === 'choice' && { choices: field.choices }),
+        ...(field.kind === 'switch' && { choices: ['true', 'false'] }),
+      },
+    ];
+  }),
+);
+
+/** Those that are given on the command line. */
+export function valuesOfOptions(given: Readonly<Record<string, string | undefined>>): SomeValues {
+  const named = VALUE_NAMES.flatMap((name): [ValueName, unknown][] => {
+    const text = given[optionOf(name)];
+    return text === undefined ? [] : [[name, ofText(VALUES[name], text)]];
+  });
+  return checkedSome(Object.fromEntries(named), (name) => `--${optionOf(name)}`);
+}
+
+/** Left as it is where it cannot be read, so that the check names it. */
+function ofText({ kind }: Field, text: string): unknown {
+  if (kind === 'list') return listOf(text);
+  if (kind === 'number') return /^\d+$/.test(text) ? Number(text) : text;
+  if (kind === 'switch') return { true: true, false: false }[text] ?? text;
+  return text;
+}
+
+/** Of a values file: the same as for the chart. */
+export function valuesOfYaml(text: string, file: string): SomeValues {
+  let object: unknown;
+  try {
+    object = parse(text) ?? {};
+  } catch (error) {
+    throw new TributaryError('Invalid', `${file} is no YAML: ${errorMessage(error)}`, { cause: error });
+  }
+  if (typeof object !== 'object' || object === null || Array.isArray(object)) {
+    throw new TributaryError('Invalid', `${file} does not hold values, such as "clusterName: rome"`);
+  }
+  return checkedSome(object as Record<string, unknown>, (name) => `${file}: ${name}`);
+}
+
+function checkedSome(
+  values: Readonly<Record<string, unknown>>,
+  whereOf: (name: ValueName) => string,
+): SomeValues {
+  const mistakes = Object.entries(values).flatMap(([name, value]) => {
+    const field = Object.hasOwn(VALUES, name) ? VALUES[name as ValueName] : undefined;
+    if (field === undefined)
+      return [`${whereOf(name as ValueName)} is no value; there are ${VALUE_NAMES.join(', ')}`];
+    const wrong = wrongIn(field, value);
+    return wrong === undefined ? [] : [`${whereOf(name as ValueName)}: ${JSON.stringify(value)} ${wrong}`];
+  });
+  if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
+  return values;
+}
+
+function wrongIn(field: Field, value: unknown): string | undefined {
+  switch (field.kind) {
+    case 'switch':
+      return typeof value === 'boolean' ? undefined : 'is neither true nor false';
+    case 'number': {
+      const isNumber =
+        Number.isInteger(value) && (value as number) >= field.least && (value as number) <= field.most;
+      return isNumber ? undefined : `is no number from ${field.least} to ${field.most}`;
+    }
+    case 'choice':
+      return field.choices.includes(value as string) ? undefined : `is none of ${field.choices.join(', ')}`;
+    case 'list':
+      return wrongInList(field, value);
+    default:
+      return wrongText(field.pattern, value);
+  }
+}
+
+function wrongInList({ pattern }: { pattern?: string }, value: unknown): string | undefined {
+  if (!Array.isArray(value)) return 'is no list';
+  return value.map((one) => wrongText(pattern, one)).find((wrong) => wrong !== undefined);
+}
+
+function wrongText(pattern: string | undefined, value: unknown): string | undefined {
+  if (typeof value !== 'string') return 'is no text';
+  if (pattern === undefined || new RegExp(pattern, 'u').test(value)) return undefined;
+  return `does not have the form ${pattern}`;
+}
+
+const ROLES: readonly InstalledRole[] = ['cluster', 'gateway', 'node'];
+
+/** Later ones win. The roles themselves must be able to start with them. */
+export function wholeValues(...parts: readonly SomeValues[]): InstallValues {
+  const values = Object.assign({}, defaultValues(), ...parts) as InstallValues;
+  const further = { cluster: values.clusterArgs, gateway: values.gatewayArgs, node: values.nodeArgs };
+  for (const role of ROLES) {
+    const args = [...argumentsFor(role, values), ...further[role]];
+    const options = Object.fromEntries(
+      args.flatMap((arg, at) => (arg.startsWith('--') ? [[arg.slice(2), args[at + 1]]] : [])),
+    ) as Record<string, string>;
+    parseConfig({ options, env: {}, hostname: '' });
+  }
+  return values;
+}

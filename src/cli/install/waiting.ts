@@ -1,0 +1,57 @@
+/** Waiting with words: what for, and for how long already. */
+import { hasCode, TributaryError } from '../../lib/errors.ts';
+import type { Session } from '../peering/environment.ts';
+
+export type InstallSession = Pick<Session, 'client' | 'clock' | 'io' | 'signal'>;
+
+const POLL_MS = 500;
+/** A wait that is shorter than this is not worth a line; a longer one gets one in such intervals. */
+const QUIET_MS = 5_000;
+
+export interface Wait {
+  /** `for what`. */
+  readonly what: string;
+  readonly timeoutMs: number;
+  /** Empty: it is so. Otherwise what is still missing. */
+  readonly look: () => Promise<string>;
+}
+
+/** Returns what is missing at the end; empty where nothing is. An API server that does not answer for a moment is no error. */
+export async function waitFor(session: InstallSession, { what, timeoutMs, look }: Wait): Promise<string> {
+  const { clock, io, signal } = session;
+  const began = clock.monotonic();
+  let said = began;
+  for (;;) {
+    signal.throwIfAborted();
+    const missing = await look().catch((error: unknown) => {
+      if (hasCode(error, 'Unreachable', 'Unavailable', 'TooManyRequests')) return String(error);
+      throw error;
+    });
+    if (missing === '') return '';
+    const now = clock.monotonic();
+    if (now - began >= timeoutMs) return missing;
+    if (now - said >= QUIET_MS) {
+      io.out(`  waiting ${what}, ${Math.round((now - began) / 1000)} s: ${missing}\n`);
+      said = now;
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+/** Throws Unavailable where it is not so in time. */
+export async function mustBe(session: InstallSession, wait: Wait): Promise<void> {
+  const missing = await waitFor(session, wait);
+  if (missing === '') return;
+  throw new TributaryError(
+    'Unavailable',
+    `not within ${Math.round(wait.timeoutMs / 1000)} s (${wait.what}): ${missing}`,
+  );
+}
+
+const MOST_NAMED = 5;
+
+/** `a, b, c, d, e and 3 more`. */
+export function someOf(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  return `${names.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

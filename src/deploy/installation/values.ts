@@ -1,0 +1,272 @@
+/**
+ * What a person can choose of an installation. These few values are those of `tributary install --values` and of the Helm
+ * chart; both are made from this table. `''`, `[]` and 0 mean: not chosen.
+ */
+import type { ServiceType } from '../cluster.ts';
+
+export interface InstallValues {
+  image: string;
+  clusterName: string;
+  logLevel: 'debug' | 'info' | 'warn' | 'error';
+  peeringService: ServiceType;
+  peeringNodePort: number;
+  advertise: string[];
+  apiServer: string;
+  homeApiServer: string;
+  clusterDns: string[];
+  clusterDomain: string;
+  podCidrs: string[];
+  serviceCidrs: string[];
+  externalCidr: string;
+  viewPools: string[];
+  reservedCidrs: string[];
+  network: boolean;
+  gatewayReplicas: number;
+  wireguardPort: number;
+  tunnelEndpoints: string[];
+  tunnelMtu: number;
+  lanInterfaces: string[];
+  priorityClasses: boolean;
+  podDisruptionBudgets: boolean;
+  networkPolicies: boolean;
+  serviceMonitor: boolean;
+  prometheusRule: boolean;
+  clusterArgs: string[];
+  gatewayArgs: string[];
+  nodeArgs: string[];
+}
+
+export type ValueName = keyof InstallValues;
+
+/** Names of the roles whose arguments a value becomes. */
+export type InstalledRole = 'cluster' | 'gateway' | 'node';
+
+interface FieldBase {
+  /** A sentence for values.yaml and for the schema. */
+  readonly what: string;
+  /** The option of the roles that carries it, where it is an argument and nothing else. */
+  readonly option?: { readonly name: string; readonly roles: readonly InstalledRole[] };
+}
+
+export type Field = FieldBase &
+  (
+    | { readonly kind: 'text'; readonly default: string; readonly pattern?: string }
+    | { readonly kind: 'choice'; readonly default: string; readonly choices: readonly string[] }
+    | { readonly kind: 'number'; readonly default: number; readonly least: number; readonly most: number }
+    | { readonly kind: 'switch'; readonly default: boolean }
+    | { readonly kind: 'list'; readonly default: readonly string[]; readonly pattern?: string }
+  );
+
+/** As the forges check it; absent is no name of an image. */
+const IMAGE = '^[a-zA-Z0-9][-a-zA-Z0-9._/:@]{0,511}$';
+/** An address and the length of its prefix; the program itself checks the rest. */
+const CIDR = '^[0-9a-fA-F.:]+/[0-9]{1,3}$';
+const CIDR_OR_NOTHING = `^$|${CIDR}`;
+const HOST_AND_PORT = '^.+:[0-9]{1,5}$';
+const ADDRESS = '^[0-9a-fA-F.:]+$';
+
+const ofCluster = (name: string): Pick<FieldBase, 'option'> => ({ option: { name, roles: ['cluster'] } });
+const ofGateway = (name: string): Pick<FieldBase, 'option'> => ({ option: { name, roles: ['gateway'] } });
+
+export const VALUES: Readonly<Record<ValueName, Field>> = {
+  image: {
+    kind: 'text',
+    default: '',
+    pattern: IMAGE,
+    what: 'The container image of all roles. It must be named: no image is published yet, `make image` builds one.',
+  },
+  clusterName: {
+    kind: 'text',
+    default: 'cluster',
+    pattern: '^.{1,63}$',
+    what: 'What people call this cluster; peers see it.',
+    ...ofCluster('cluster-name'),
+  },
+  logLevel: {
+    kind: 'choice',
+    default: 'info',
+    choices: ['debug', 'info', 'warn', 'error'],
+    what: 'How much the roles log.',
+    option: { name: 'log-level', roles: ['cluster', 'gateway', 'node'] },
+  },
+  peeringService: {
+    kind: 'choice',
+    default: 'ClusterIP',
+    choices: ['ClusterIP', 'NodePort', 'LoadBalancer'],
+    what: 'How peers come to the peering endpoint. With ClusterIP only this cluster dials; one of two peers must be reachable.',
+  },
+  peeringNodePort: {
+    kind: 'number',
+    default: 0,
+    least: 0,
+    most: 65_535,
+    what: 'The node port of the peering endpoint; 0: Kubernetes chooses. Only with NodePort and LoadBalancer.',
+  },
+  advertise: {
+    kind: 'list',
+    default: [],
+    pattern: HOST_AND_PORT,
+    what: 'HOST:PORT at which peers can dial the peering endpoint.',
+    ...ofCluster('advertise'),
+  },
+  apiServer: {
+    kind: 'text',
+    default: '',
+    pattern: '^$|^https://.+$',
+    what: 'The https URL at which peers reach this API server. Without it they reach it through the peering.',
+    ...ofCluster('api-server'),
+  },
+  homeApiServer: {
+    kind: 'text',
+    default: '',
+    pattern: `^$|${HOST_AND_PORT}`,
+    what: 'HOST:PORT at which offloaded pods reach this API server. Without it they reach it through the tunnel.',
+    ...ofCluster('home-api-server'),
+  },
+  clusterDns: {
+    kind: 'list',
+    default: [],
+    pattern: ADDRESS,
+    what: 'Addresses of the DNS of this cluster. Without them: those that our own pods ask.',
+    ...ofCluster('cluster-dns'),
+  },
+  clusterDomain: {
+    kind: 'text',
+    default: '',
+    pattern: '^$|^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+    what: 'The DNS domain of this cluster, such as cluster.local. Without it: that in which our own pods search.',
+    ...ofCluster('cluster-domain'),
+  },
+  podCidrs: {
+    kind: 'list',
+    default: [],
+    pattern: CIDR,
+    what: 'The ranges of all pods. Without them: those that the nodes name, and each new node adds a prefix for peers.',
+    ...ofCluster('pod-cidr'),
+  },
+  serviceCidrs: {
+    kind: 'list',
+    default: [],
+    pattern: CIDR,
+    what: 'The ranges of Services. Without them: those of the ServiceCIDR objects (Kubernetes 1.33 and newer).',
+    ...ofCluster('service-cidr'),
+  },
+  externalCidr: {
+    kind: 'text',
+    default: '',
+    pattern: CIDR_OR_NOTHING,
+    what: 'The range for nodes as peers reach them; nothing else may use it. Without it: 10.70.0.0/20.',
+    ...ofCluster('external-cidr'),
+  },
+  viewPools: {
+    kind: 'list',
+    default: [],
+    pattern: CIDR,
+    what: 'Ranges from which peers whose addresses overlap get others. Without them: 100.64.0.0/10.',
+    ...ofCluster('view-pools'),
+  },
+  reservedCidrs: {
+    kind: 'list',
+    default: [],
+    pattern: CIDR,
+    what: 'Ranges that must not be used for peers, such as that of an office network.',
+    ...ofCluster('reserved-cidrs'),
+  },
+  network: {
+    kind: 'switch',
+    default: true,
+    what: 'Whether tunnels are built, so that pods reach each other. false: no role changes a host; LAN discovery stays.',
+  },
+  gatewayReplicas: {
+    kind: 'number',
+    default: 1,
+    least: 1,
+    most: 16,
+    what: 'On how many nodes a gateway stands ready. One is active, another one takes over.',
+  },
+  wireguardPort: {
+    kind: 'number',
+    default: 51_820,
+    least: 1,
+    most: 65_535,
+    what: 'The UDP port of the tunnels on the hosts of the gateways.',
+  },
+  tunnelEndpoints: {
+    kind: 'list',
+    default: [],
+    pattern: `^none$|${HOST_AND_PORT}`,
+    what: 'HOST:PORT at which peers reach that port, or "none". Without it: the address of the node.',
+    ...ofGateway('tunnel-endpoint'),
+  },
+  tunnelMtu: {
+    kind: 'number',
+    default: 0,
+    least: 0,
+    most: 9000,
+    what: 'The largest packet in a tunnel, in bytes; 0: 1420. Smaller ones are found by probes.',
+    option: { name: 'tunnel-mtu', roles: ['gateway', 'node'] },
+  },
+  lanInterfaces: {
+    kind: 'list',
+    default: [],
+    what: 'Network interfaces on which clusters of the LAN are looked for. Without them: all that look like a LAN.',
+    ...ofGateway('lan-interfaces'),
+  },
+  priorityClasses: {
+    kind: 'switch',
+    default: true,
+    what: 'Whether our pods get a PriorityClass of their own, above those of users and below those of the system.',
+  },
+  podDisruptionBudgets: {
+    kind: 'switch',
+    default: true,
+    what: 'Whether a drain of nodes may end one gateway at a time only.',
+  },
+  networkPolicies: {
+    kind: 'switch',
+    default: true,
+    what: 'Whether NetworkPolicies say who may connect to our pods, if the network of the cluster enforces them.',
+  },
+  serviceMonitor: {
+    kind: 'switch',
+    default: false,
+    what: 'Whether Prometheus is told of our metrics. Needs the kinds of the Prometheus operator.',
+  },
+  prometheusRule: {
+    kind: 'switch',
+    default: false,
+    what: 'Whether alert rules are added. Needs the kinds of the Prometheus operator.',
+  },
+  clusterArgs: {
+    kind: 'list',
+    default: [],
+    what: 'Further arguments of role `cluster`, such as [--credential-seconds, "7200"].',
+  },
+  gatewayArgs: { kind: 'list', default: [], what: 'Further arguments of role `gateway`.' },
+  nodeArgs: { kind: 'list', default: [], what: 'Further arguments of role `node`.' },
+};
+
+export const VALUE_NAMES: readonly ValueName[] = Object.keys(VALUES) as ValueName[];
+
+/** Everything as in the table. */
+export const defaultValues = (): InstallValues =>
+  Object.fromEntries(
+    VALUE_NAMES.map((name) => {
+      const { default: value } = VALUES[name];
+      return [name, Array.isArray(value) ? [...(value as readonly string[])] : value];
+    }),
+  ) as unknown as InstallValues;
+
+/** The arguments of a role that come from the table, in its order; what is not chosen is left out. */
+export const argumentsFor = (role: InstalledRole, values: InstallValues): string[] =>
+  VALUE_NAMES.flatMap((name) => {
+    const { option } = VALUES[name];
+    if (option === undefined || !option.roles.includes(role)) return [];
+    const text = textOf(values[name]);
+    return text === '' ? [] : [`--${option.name}`, text];
+  });
+
+const textOf = (value: InstallValues[ValueName]): string => {
+  if (Array.isArray(value)) return value.join(',');
+  return value === 0 ? '' : String(value);
+};

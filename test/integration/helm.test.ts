@@ -1,0 +1,182 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+
+import { binaries } from '../../lab/binaries.ts';
+import { uninstallCommand } from '../../src/cli/install/uninstall.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { awaited } from '../support/eventually.ts';
+import { allObjects, differing, withoutOurKinds } from '../support/labs/all-objects.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
+import type { Manifest } from '../../src/api/manifest.ts';
+import { MORE_OBJECTS } from '../../src/deploy/installation/more.ts';
+import { forgeInstallation, keyOf } from '../../src/deploy/installation/objects.ts';
+import { defaultValues, type InstallValues, VALUES } from '../../src/deploy/installation/values.ts';
+
+/** The chart, with the real helm. What it renders is what the program installs. */
+
+jest.setTimeout(180_000);
+const run = promisify(execFile);
+const CHART = join(import.meta.dirname, '..', '..', 'deploy', 'chart');
+const IMAGE = 'tributary:1';
+
+let directory: string;
+let program: string;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'helm-'));
+  ({ helm: program } = await binaries(undefined, ['helm']));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const helm = async (...args: string[]): Promise<string> =>
+  (await run(program, args, { env: { HOME: directory, PATH: '' }, maxBuffer: 16_000_000 })).stdout;
+
+/** Its complaint. */
+const refused = async (...args: string[]): Promise<string> =>
+  helm(...args).then(
+    () => 'nothing was refused',
+    (error: unknown) => (error as { stderr: string }).stderr,
+  );
+
+const byKey = (objects: readonly Manifest[]): Record<string, unknown> =>
+  Object.fromEntries(objects.map((object) => [keyOf(object), JSON.parse(JSON.stringify(object)) as unknown]));
+
+async function rendered(values: Partial<InstallValues>): Promise<Manifest[]> {
+  const file = join(directory, 'values.yaml');
+  writeFileSync(file, JSON.stringify(values));
+  const text = await helm('template', 'tributary', CHART, '--no-hooks', '--values', file);
+  return parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((object) => object !== null);
+}
+
+const EVERYTHING: Partial<InstallValues> = {
+  image: IMAGE,
+  clusterName: 'Rome: "the eternal", #1 {{ .Values.image }}',
+  logLevel: 'debug',
+  peeringService: 'LoadBalancer',
+  peeringNodePort: 30_743,
+  advertise: ['192.0.2.1:30743', '[2001:db8::1]:443'],
+  apiServer: 'https://rome.example.org:6443',
+  homeApiServer: '192.0.2.1:6443',
+  clusterDns: ['10.96.0.10', '2001:db8::a'],
+  clusterDomain: 'rome.local',
+  podCidrs: ['10.244.0.0/16', '2001:db8:1::/48'],
+  serviceCidrs: ['10.96.0.0/16'],
+  externalCidr: '10.71.0.0/20',
+  viewPools: ['100.64.0.0/11'],
+  reservedCidrs: ['192.168.0.0/16', '172.16.0.0/12'],
+  gatewayReplicas: 3,
+  wireguardPort: 51_900,
+  tunnelEndpoints: ['192.0.2.1:51900'],
+  tunnelMtu: 1380,
+  lanInterfaces: ['eth0', 'eth1'],
+  serviceMonitor: true,
+  prometheusRule: true,
+  clusterArgs: ['--drain-seconds', '60', '--offload-namespaces', 'team=a&b<c'],
+  gatewayArgs: ['--lease-seconds', '2'],
+  nodeArgs: ['--ops-port', 'yes'],
+};
+const SWITCHES = Object.entries(VALUES)
+  .filter(([, { kind }]) => kind === 'switch')
+  .map(([name]) => name);
+
+describe('the chart renders what the program installs', () => {
+  test.each<[string, Partial<InstallValues>]>([
+    ['the image alone', { image: IMAGE }],
+    ['every value', EVERYTHING],
+    ['every switch off', { ...EVERYTHING, ...Object.fromEntries(SWITCHES.map((name) => [name, false])) }],
+    ['every switch on', { image: IMAGE, ...Object.fromEntries(SWITCHES.map((name) => [name, true])) }],
+    ...SWITCHES.map((name): [string, Partial<InstallValues>] => [
+      `${name} the other way`,
+      { image: IMAGE, [name]: VALUES[name as keyof InstallValues].default !== true },
+    ]),
+  ])('with %s', async (_what, some) => {
+    const wanted = forgeInstallation({ ...defaultValues(), ...some }, MORE_OBJECTS);
+    expect(byKey(await rendered(some))).toEqual(byKey(wanted));
+  });
+});
+
+test('helm lint has nothing to complain of', async () => {
+  expect(await helm('lint', '--strict', CHART, '--set', `image=${IMAGE}`)).toContain('0 chart(s) failed');
+});
+
+describe('on a real API server', () => {
+  let lab: RightsCluster;
+  let kubeconfig: string;
+
+  beforeAll(async () => {
+    lab = await RightsCluster.up();
+    ({ kubeconfig } = lab.cluster);
+    await withoutOurKinds(lab.cluster);
+  });
+  afterAll(async () => lab?.down());
+
+  const onCluster = async (...args: string[]): Promise<string> =>
+    helm(...args, '--kubeconfig', kubeconfig, '--namespace', 'kube-system');
+  const replicas = async (): Promise<number | undefined> => {
+    const path = '/apis/apps/v1/namespaces/tributary-network/deployments/tributary-gateway';
+    return (await lab.cluster.api.get<{ spec: { replicas: number } }>(path))?.spec.replicas;
+  };
+
+  test('it is installed, changed, rolled back, and removed without a trace', async () => {
+    const before = await allObjects(lab.cluster);
+    const set = ['--set', `image=${IMAGE}`, '--set', 'clusterName=rome'];
+    expect(await onCluster('install', 'tributary', CHART, ...set)).toContain('under the name rome');
+    expect(await replicas()).toBe(1);
+    await onCluster('upgrade', 'tributary', CHART, '--reuse-values', '--set', 'gatewayReplicas=2');
+    expect(await replicas()).toBe(2);
+    await onCluster('rollback', 'tributary', '1');
+    expect(await replicas()).toBe(1);
+    const said = { out: '', err: '' };
+    const code = await uninstallCommand.run(['--prepare', '--yes', '--peer-timeout', '2s'], {
+      io: { out: (text) => void (said.out += text), err: (text) => void (said.err += text) },
+      signal: new AbortController().signal,
+      clock: systemClock,
+      open: async () => lab.admin(),
+    });
+    expect({ code, err: said.err }).toMatchObject({ code: 0 });
+    expect(said.out).toContain('cleaning the network of every host');
+    await onCluster('uninstall', 'tributary');
+    await awaited(
+      'nothing is left',
+      async () => differing(before, await allObjects(lab.cluster)).length === 0,
+      { seen: async () => differing(before, await allObjects(lab.cluster)) },
+    );
+  });
+});
+
+describe('wrong values are refused', () => {
+  test.each([
+    ['image=', 'build one with'],
+    ['bogus=1', "additional properties 'bogus' not allowed"],
+    ['logLevel=loud', "at '/logLevel'"],
+    ['gatewayReplicas=0', "at '/gatewayReplicas'"],
+    ['wireguardPort=70000', "at '/wireguardPort'"],
+    ['network=maybe', "at '/network'"],
+    ['podCidrs={10.244.0.0}', "at '/podCidrs/0'"],
+    ['peeringNodePort=30743', "at '/peeringNodePort'"],
+    ['apiServer=http://rome', "at '/apiServer'"],
+  ])('%s', async (setting, message) => {
+    expect(
+      await refused('template', 'tributary', CHART, '--set', `image=${IMAGE}`, '--set', setting),
+    ).toContain(message);
+  });
+
+  test('a release in a namespace that it consists of', async () => {
+    const complaint = await refused(
+      'template',
+      'tributary',
+      CHART,
+      '--set',
+      `image=${IMAGE}`,
+      '--namespace=tributary-system',
+    );
+    expect(complaint).toContain('the release cannot be in namespace tributary-system');
+  });
+});

@@ -1,0 +1,301 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+
+import { installCommand, upgradeCommand } from '../../src/cli/install/install.ts';
+import { uninstallCommand } from '../../src/cli/install/uninstall.ts';
+import type { Command } from '../../src/cli/command.ts';
+import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { awaited } from '../support/eventually.ts';
+import { allObjects, differing, withoutOurKinds } from '../support/labs/all-objects.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
+
+/** Installing, changing and removing Tributary on a real API server, whose nodes pretend to run pods. */
+
+jest.setTimeout(180_000);
+const IMAGE = 'tributary:1';
+const GROUP = '/apis/tributary.dev/v1alpha1';
+
+let lab: RightsCluster;
+let before: Map<string, string>;
+/** Role `cluster`, in the place of its pretended pod. */
+let role: ChildProcess | undefined;
+let log = '';
+
+interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+async function run(command: Command, ...args: string[]): Promise<Outcome> {
+  let [out, err] = ['', ''];
+  const code = await command.run(args, {
+    io: { out: (text) => void (out += text), err: (text) => void (err += text) },
+    signal: new AbortController().signal,
+    clock: systemClock,
+    open: async (): Promise<HttpClient> =>
+      createClient(await parseKubeconfig(readFileSync(lab.cluster.kubeconfig, 'utf8'))),
+  });
+  return { code, out, err };
+}
+
+const installed = async (...args: string[]): Promise<Outcome> =>
+  run(installCommand, 'rome', '--image', IMAGE, '--yes', ...args);
+const uninstalled = async (...args: string[]): Promise<Outcome> =>
+  run(uninstallCommand, '--yes', '--peer-timeout', '2s', ...args);
+const call = async (method: string, path: string, body?: object): Promise<number> => {
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : undefined;
+  return (await lab.cluster.api.call(method, path, body, type)).status;
+};
+const argumentsOf = async (name: string): Promise<string[]> => {
+  const path = `/apis/apps/v1/namespaces/tributary-system/deployments/${name}`;
+  const object = await lab.cluster.api.get<{
+    spec: { template: { spec: { containers: { args: string[] }[] } } };
+  }>(path);
+  return object?.spec.template.spec.containers[0]?.args ?? [];
+};
+
+function startRole(): void {
+  const options = {
+    kubeconfig: lab.cluster.kubeconfig,
+    'system-namespace': 'tributary-system',
+    'peering-port': '0',
+    'ops-port': '0',
+    'webhook-port': '0',
+    'drain-seconds': '1',
+    'agent-image': IMAGE,
+  };
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  role = spawn(process.execPath, ['src/main.ts', 'run', 'cluster', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  role.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text));
+  role.stdout?.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-5000)));
+}
+
+async function killRole(): Promise<void> {
+  const running = role;
+  role = undefined;
+  if (running === undefined || running.exitCode !== null) return;
+  running.kill('SIGKILL');
+  await once(running, 'exit');
+}
+
+beforeAll(async () => {
+  lab = await RightsCluster.up();
+  await withoutOurKinds(lab.cluster);
+  await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
+  before = await allObjects(lab.cluster);
+});
+
+afterAll(async () => {
+  await killRole();
+  await lab?.down();
+});
+
+beforeEach(killRole);
+
+test('with nothing but a name and an image it installs, says what it found, and waits for the roles', async () => {
+  const { code, out, err } = await installed();
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const list = await lab.cluster.api.get<{ items: { status: { addresses: { address: string }[] } }[] }>(
+    '/api/v1/nodes',
+  );
+  const address = list?.items[0]?.status.addresses[0]?.address;
+  expect(out).toContain(`peers dial       ${address}:30743 (Service of type NodePort)`);
+  expect(out).toMatch(/cluster {10}rome, Kubernetes v1\.\d+\.\d+, 1 node\(s\)/);
+  expect(out).toMatch(/Services {9}\S+ \(ServiceCIDR objects\)/);
+  expect(out).toContain('ready: Deployment tributary-system/tributary-cluster\n');
+  expect(out).toContain('ready: DaemonSet tributary-network/tributary-node\n');
+  expect(await argumentsOf('tributary-cluster')).toEqual(
+    expect.arrayContaining(['--cluster-name', 'rome', '--advertise', `${address}:30743`]),
+  );
+});
+
+test('a second time nothing changes', async () => {
+  const versions = await allObjects(lab.cluster, { isWithVersions: true, only: /tributary/ });
+  expect(await installed()).toMatchObject({ code: 0, err: '' });
+  const again = await allObjects(lab.cluster, { isWithVersions: true, only: /tributary/ });
+  // Status of pretended pods may come later.
+  expect(
+    differing(versions, again).filter(
+      (line) => !/pods|replicasets|deployments|daemonsets|endpoint/.test(line),
+    ),
+  ).toEqual([]);
+});
+
+test('an upgrade begins with the values that are installed, and removes what they no longer have', async () => {
+  const budget = '/apis/policy/v1/namespaces/tributary-network/poddisruptionbudgets/tributary-gateway';
+  expect(await call('GET', budget)).toBe(200);
+  const { code, out, err } = await run(
+    upgradeCommand,
+    '--pod-disruption-budgets',
+    'false',
+    '--image',
+    'tributary:2',
+  );
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toContain('PodDisruptionBudget tributary-network/tributary-gateway');
+  expect(await call('GET', budget)).toBe(404);
+  expect(await argumentsOf('tributary-cluster')).toEqual(
+    expect.arrayContaining(['--cluster-name', 'rome', 'tributary:2']),
+  );
+});
+
+test('objects of others with our name are left alone, and so is what Helm has made', async () => {
+  const path = '/apis/apps/v1/namespaces/tributary-system/deployments/tributary-cluster';
+  const names = ['meta.helm.sh/release-name', 'meta.helm.sh/release-namespace'];
+  const mark = async (values: (string | null)[]): Promise<number> =>
+    call('PATCH', path, {
+      metadata: { annotations: Object.fromEntries(names.map((name, at) => [name, values[at]])) },
+    });
+  await mark(['ours', 'kube-system']);
+  expect((await installed()).err).toContain('run helm upgrade ours --namespace kube-system');
+  expect((await uninstalled()).err).toContain('run helm uninstall ours --namespace kube-system');
+  await mark([null, null]);
+});
+
+test('objects that are stored in a version that this program does not know are not given up', async () => {
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tunnels.tributary.dev';
+  await lab.cluster.api.call(
+    'PATCH',
+    `${path}/status`,
+    { status: { storedVersions: ['v1alpha1', 'v9'] } },
+    'application/merge-patch+json',
+  );
+  const { code, err } = await installed();
+  expect({ code, err }).toMatchObject({ code: 1 });
+  expect(err).toContain('tunnels.tributary.dev v9');
+  await lab.cluster.api.call(
+    'PATCH',
+    `${path}/status`,
+    { status: { storedVersions: ['v1alpha1'] } },
+    'application/merge-patch+json',
+  );
+});
+
+test('--dry-run prints all objects and changes nothing', async () => {
+  const { code, out } = await run(installCommand, '--image', 'tributary:3', '--dry-run');
+  expect(code).toBe(0);
+  expect(parseAllDocuments(out).length).toBeGreaterThan(100);
+  expect(await argumentsOf('tributary-cluster')).not.toContain('tributary:3');
+});
+
+describe('nothing is left', () => {
+  /** What differs from the cluster before; the lab's own objects change by themselves. */
+  const left = async (): Promise<string[]> => differing(before, await allObjects(lab.cluster));
+
+  const offloadShop = async (): Promise<void> => {
+    startRole();
+    expect(
+      await call('PATCH', '/api/v1/namespaces/shop', {
+        metadata: { labels: { 'tributary.dev/offload': 'true' } },
+      }),
+    ).toBe(200);
+    const path = `${GROUP}/namespaces/shop/namespaceoffloadings/offloading`;
+    await awaited(
+      'the label has made an object',
+      async () => {
+        const object = await lab.cluster.api.get<{ metadata: { finalizers?: string[] } }>(path);
+        return (object?.metadata.finalizers ?? []).length > 0;
+      },
+      { deadlineMs: 60_000, seen: async () => Promise.resolve(log + String(role?.exitCode)) },
+    );
+  };
+  const peerWith = async (name: string): Promise<void> => {
+    const spec = { clusterID: name.padEnd(26, 'a'), endpoint: '127.0.0.1:1', outgoing: 'Enabled' };
+    expect(
+      await call('POST', `${GROUP}/foreignclusters`, {
+        apiVersion: 'tributary.dev/v1alpha1',
+        kind: 'ForeignCluster',
+        metadata: { name, finalizers: ['tributary.dev/peering'] },
+        spec,
+      }),
+    ).toBe(201);
+  };
+
+  test('although a label makes its object again, and a peer is dead', async () => {
+    await offloadShop();
+    await peerWith('milan');
+    const { code, out, err } = await uninstalled();
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('ending the offloading of shop');
+    expect(out).toContain('nothing of Tributary is left in this cluster');
+    await killRole();
+    await call('PATCH', '/api/v1/namespaces/shop', {
+      metadata: { labels: { 'tributary.dev/offload': null } },
+    });
+    expect(await left()).toEqual([]);
+  });
+
+  test('although nobody finishes objects: role cluster is dead', async () => {
+    expect(await installed()).toMatchObject({ code: 0 });
+    // As a role leaves them that does not come back.
+    const finalizers = ['tributary.dev/offloading'];
+    const metadata = {
+      name: 'offloading',
+      finalizers,
+      labels: { 'tributary.dev/offloading-origin': 'label' },
+    };
+    const made = { apiVersion: 'tributary.dev/v1alpha1', kind: 'NamespaceOffloading', metadata, spec: {} };
+    const path = `${GROUP}/namespaces/shop/namespaceoffloadings`;
+    let body = '';
+    await awaited(
+      'the kind is served',
+      async () => {
+        const answer = await lab.cluster.api.call('POST', path, made);
+        body = `${answer.status} ${answer.body}`;
+        return answer.status === 201;
+      },
+      { deadlineMs: 30_000, seen: async () => Promise.resolve(body) },
+    );
+    await call('PATCH', '/api/v1/namespaces/shop', {
+      metadata: { labels: { 'tributary.dev/offload': 'true' } },
+    });
+    await peerWith('milan');
+    const { code, err } = await uninstalled('--drain-timeout', '2s');
+    expect(code).toBe(0);
+    expect(err).toContain('nobody finished');
+    await call('PATCH', '/api/v1/namespaces/shop', {
+      metadata: { labels: { 'tributary.dev/offload': null } },
+    });
+    expect(await left()).toEqual([]);
+  });
+
+  test('a second time there is nothing to do', async () => {
+    expect(await uninstalled()).toMatchObject({ code: 0, err: '' });
+    expect(await left()).toEqual([]);
+  });
+});
+
+test.each([
+  [[], 'name the image, with --image'],
+  [['--image', IMAGE, '--network', 'maybe'], '--network must be one of true, false'],
+  [['--image', IMAGE, '--gateway-replicas', '0'], '--gateway-replicas: 0 is no number from 1 to 16'],
+  [
+    ['--image', IMAGE, '--pod-cidrs', '10.0.0.0/8', '--external-cidr', '10.70.0.0/20'],
+    'overlaps with 10.0.0.0/8',
+  ],
+  [['--image', IMAGE, '--values', '/no/such/file'], 'cannot read /no/such/file'],
+])('a mistake is told before anything is changed: %j', async (args, message) => {
+  const { code, err } = await run(installCommand, 'rome', ...args);
+  expect(code).toBe(2);
+  expect(err).toContain(message);
+});
+
+test('a values file is that of the chart', async () => {
+  const file = join(tmpdir(), `values-${process.pid}.yaml`);
+  writeFileSync(file, 'clusterName: milan\nbogus: 1\n');
+  expect((await run(installCommand, '--image', IMAGE, '--values', file)).err).toContain('bogus is no value');
+  writeFileSync(file, 'clusterName: milan\nnetwork: false\n');
+  const { out } = await run(installCommand, '--image', IMAGE, '--values', file, '--dry-run');
+  expect(out).toContain('- milan\n');
+  expect(out).not.toContain('kind: DaemonSet');
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Manifest } from '../../../src/api/manifest.ts';
+import { forgeInstallation, keyOf } from '../../../src/deploy/installation/objects.ts';
+import { defaultValues, type InstallValues } from '../../../src/deploy/installation/values.ts';
+import type { PodSpec } from '../../../src/api/wire.ts';
+
+const values = (some: Partial<InstallValues> = {}): InstallValues => ({
+  ...defaultValues(),
+  image: 'tributary:1',
+  ...some,
+});
+const installed = (some: Partial<InstallValues> = {}): Manifest[] => forgeInstallation(values(some));
+const keys = (some: Partial<InstallValues> = {}): Set<string> => new Set(installed(some).map(keyOf));
+
+function podOf(objects: readonly Manifest[], name: string): PodSpec {
+  const found = objects.find(
+    ({ kind, metadata }) => ['Deployment', 'DaemonSet'].includes(kind) && metadata.name === name,
+  ) as { spec: { template: { spec: PodSpec } } } | undefined;
+  if (found === undefined) throw new Error(`no pod of ${name}`);
+  return found.spec.template.spec;
+}
+
+test('kinds come first, then namespaces, then the roles; each object once', () => {
+  const objects = installed();
+  const firstOf = (what: (object: Manifest) => boolean): number => objects.findIndex(what);
+  const isKind =
+    (kind: string) =>
+    (object: Manifest): boolean =>
+      object.kind === kind;
+  const lastDefinition = objects.findLastIndex(isKind('CustomResourceDefinition'));
+  const lastNamespace = objects.findLastIndex(isKind('Namespace'));
+  expect(lastDefinition).toBeLessThan(firstOf(isKind('Namespace')));
+  expect(lastNamespace).toBeLessThan(firstOf(({ metadata }) => metadata.namespace !== undefined));
+  const roles = ['tributary-cluster', 'tributary-gateway', 'tributary-node'].map((name) =>
+    firstOf(({ kind, metadata }) => ['Deployment', 'DaemonSet'].includes(kind) && metadata.name === name),
+  );
+  expect(roles).toEqual(roles.toSorted((a, b) => a - b));
+  expect(new Set(objects.map(keyOf)).size).toBe(objects.length);
+});
+
+test('each bears the label by which it is found again', () => {
+  for (const { metadata } of installed({ serviceMonitor: true, prometheusRule: true })) {
+    expect(metadata.labels).toMatchObject({
+      'app.kubernetes.io/name': 'tributary',
+      'tributary.dev/installation': 'tributary',
+    });
+  }
+});
+
+describe('switches', () => {
+  const all = keys({ serviceMonitor: true });
+  test.each([
+    [{ podDisruptionBudgets: false }, ['policy/v1 PodDisruptionBudget tributary-network/tributary-gateway']],
+    [{ priorityClasses: false }, ['scheduling.k8s.io/v1 PriorityClass /tributary']],
+    [
+      { networkPolicies: false },
+      [
+        'networking.k8s.io/v1 NetworkPolicy tributary-system/tributary-cluster',
+        'networking.k8s.io/v1 NetworkPolicy tributary-agents/tributary-strangers',
+      ],
+    ],
+    [{ serviceMonitor: false }, ['monitoring.coreos.com/v1 PodMonitor tributary-system/tributary']],
+  ])('%j leaves out %j', (some, missing) => {
+    expect([...all.difference(keys({ serviceMonitor: true, ...some }))]).toEqual(missing);
+  });
+
+  test('pods have the priority that is there', () => {
+    for (const priorityClasses of [true, false]) {
+      const objects = installed({ priorityClasses });
+      for (const name of ['tributary-cluster', 'tributary-gateway', 'tributary-node']) {
+        expect(podOf(objects, name).priorityClassName).toBe(priorityClasses ? 'tributary' : undefined);
+      }
+    }
+  });
+
+  test('without a network there is no role that changes hosts', () => {
+    const objects = installed({ network: false });
+    expect(objects.some(({ kind }) => kind === 'DaemonSet')).toBe(false);
+    expect(podOf(objects, 'tributary-gateway').containers[0]?.securityContext?.capabilities).toEqual({
+      drop: ['ALL'],
+    });
+  });
+});
+
+test('values become arguments of the roles, and those that are not chosen do not', () => {
+  const objects = installed({
+    clusterName: 'rome',
+    advertise: ['192.0.2.1:30743', 'rome.example.org:443'],
+    tunnelMtu: 1380,
+    clusterArgs: ['--credential-seconds', '7200'],
+  });
+  const argsOf = (name: string): string => podOf(objects, name).containers[0]?.args?.join(' ') ?? '';
+  expect(argsOf('tributary-cluster')).toContain(
+    '--cluster-name rome --log-level info --advertise 192.0.2.1:30743,rome.example.org:443 --credential-seconds 7200',
+  );
+  expect(argsOf('tributary-gateway')).toContain('--tunnel-mtu 1380');
+  expect(argsOf('tributary-node')).toMatch(/--log-level info --tunnel-mtu 1380$/);
+  expect(argsOf('tributary-cluster')).not.toContain('--pod-cidr');
+});
+
+test.each([
+  [{ image: '' }, 'image "" is not the name of a container image'],
+  [{ peeringNodePort: 30_743 }, 'a Service of type ClusterIP has no node port 30743'],
+  [{ gatewayReplicas: 0 }, 'replicas must be from 1 to 16, not 0'],
+])('%j is refused', (some, message) => {
+  expect(() => installed(some)).toThrow(message);
+});
