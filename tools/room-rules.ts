@@ -12,6 +12,7 @@ const FEATURES = [
   'server',
   'certificates',
   'dashboard',
+  'doctor',
 ];
 
 /** Each room with the rooms that it may import, from the bottom up. Features do not import each other. */
@@ -31,6 +32,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   server: BASE,
   certificates: BASE,
   dashboard: BASE,
+  doctor: BASE,
   deploy: [...BASE, ...FEATURES],
   agent: [...BASE, ...FEATURES, 'deploy', 'config', 'version'],
   cli: [...BASE, ...FEATURES, 'deploy', 'agent', 'config', 'version'],

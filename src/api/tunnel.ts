@@ -113,6 +113,8 @@ export interface TunnelConnection {
   sentBytes?: number;
   /** Largest packet that goes through the tunnel, in bytes, as probed. */
   mtu?: number;
+  /** Largest packet that the gateway's link takes, in bytes, as set. */
+  linkMtu?: number;
 }
 
 export interface TunnelStatus {
@@ -159,6 +161,8 @@ export const TUNNEL_REASONS = {
   noEndpoint: 'NoEndpoint',
   noHandshake: 'NoHandshake',
   noAnswer: 'NoAnswer',
+  /** Packets of the peer arrive, and there is no session with it: ours do not arrive there. */
+  oneWay: 'PacketsOneWay',
   lossy: 'PacketsLost',
   notChosen: 'NotChosen',
   seenElsewhere: 'SeenElsewhere',

@@ -5,6 +5,8 @@ import { type CommandIo, EXIT } from './command-line.ts';
 import { COMPLETE, completed } from './completion/complete.ts';
 import { completionCommand } from './completion/completion.ts';
 import { dashboardCommand } from './dashboard.ts';
+import { doctorCommand } from './doctor/doctor.ts';
+import { supportBundleCommand } from './doctor/support-bundle.ts';
 import { cleanUpCommand, kernelWireGuardCommand } from './host.ts';
 import { installCommand, upgradeCommand } from './install/install.ts';
 import { uninstallCommand } from './install/uninstall.ts';
@@ -50,6 +52,7 @@ const GROUPS: Readonly<Record<string, readonly Command[]>> = {
   'Namespaces:': [offloadCommand, unoffloadCommand],
   'Looking:': [dashboardCommand],
   'Tethering:': [tetherCommand, untetherCommand],
+  'Finding faults:': [doctorCommand, supportBundleCommand],
   'By hand:': [
     manifestsCommand,
     tenantCommand,

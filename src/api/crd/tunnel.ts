@@ -211,6 +211,10 @@ const connection: Schema = objectOf<TunnelConnection>('The last measurements of 
     minimum: 0,
     maximum: 65_535,
   }),
+  linkMtu: int32("Largest packet that the gateway's link takes in bytes, as set.", {
+    minimum: 0,
+    maximum: 65_535,
+  }),
 });
 
 const status: Schema = objectOf<TunnelStatus>(

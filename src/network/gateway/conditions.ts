@@ -29,7 +29,7 @@ type Finding = Pick<WantedCondition<TunnelConditionType, TunnelReason>, 'status'
 
 const { ok, starting, peerSilent, peerViews, prefixRefused, poolExhausted } = TUNNEL_REASONS;
 const { noWireGuard, hostRefused, noEndpoint, noHandshake, noAnswer, lossy } = TUNNEL_REASONS;
-const { notChosen, seenElsewhere } = TUNNEL_REASONS;
+const { notChosen, seenElsewhere, oneWay } = TUNNEL_REASONS;
 
 /** WireGuard forgets a session after 180 s (REJECT_AFTER_TIME). */
 const SESSION_MS = 180_000;
@@ -139,7 +139,7 @@ function configuredOf({ host, refused }: TunnelObservation): Finding | undefined
 }
 
 function connectedOf({ spec, status }: Tunnel, seen: TunnelObservation): Finding | undefined {
-  const { probe, handshakeMs, now, endpoint, dialable } = seen;
+  const { probe, handshakeMs, receivedMs, now, endpoint, dialable } = seen;
   if (probe?.alive === true) {
     const before = status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.connected);
     return aliveOf(probe.lossPercent, before?.reason === lossy ? CALM : LOSSY);
@@ -157,6 +157,12 @@ function connectedOf({ spec, status }: Tunnel, seen: TunnelObservation): Finding
       noAnswer,
       'packets come from the peer, but no answer to probes: its rules or routes, or the MTU',
     );
+  }
+  // Whoever cannot complete a handshake with us goes on asking for one.
+  if (receivedMs !== undefined && !isQuiet(seen)) {
+    const message =
+      'packets of the peer arrive, and no handshake: ours do not arrive there. Is UDP let through to it?';
+    return no(oneWay, message);
   }
   return silentOf(endpoint !== undefined, dialable);
 }

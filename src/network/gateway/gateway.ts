@@ -278,7 +278,7 @@ export class Gateway {
   }
 
   async #observe(): Promise<ReconcileResult> {
-    const { prober, nodeName, clock } = this.#options;
+    const { prober, nodeName, clock, mtu } = this.#options;
     const network = this.#network();
     const tunnels = this.#caches.liveTunnels();
     const states = await this.#wireguardPeers();
@@ -301,6 +301,7 @@ export class Gateway {
     this.#reports.observe({
       now: clock.now(),
       gateway: nodeName,
+      linkMtu: mtu,
       tunnels,
       exported: network === undefined ? [] : exportedTo(network, []),
       dialable: this.#isDialable(),

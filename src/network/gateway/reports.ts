@@ -21,6 +21,7 @@ interface Round {
   /** Milliseconds since 1970. */
   now: number;
   gateway: string;
+  linkMtu: number;
   tunnels: readonly Tunnel[];
   exported: readonly string[];
   dialable: boolean;
@@ -130,9 +131,14 @@ function reportOf(tunnel: Tunnel, round: Round, host: HostReport | undefined): R
       now: round.now,
       exported: round.exported,
       dialable: round.dialable,
-      ...present({ host, handshakeMs: wireguard?.handshakeMs, receivedMs, refused }),
+      ...present({
+        host,
+        handshakeMs: wireguard?.handshakeMs,
+        receivedMs,
+        refused,
+      }),
     },
-    connection: { ...shared, gateway: round.gateway, ...present({ wireguard }) },
+    connection: { ...shared, gateway: round.gateway, linkMtu: round.linkMtu, ...present({ wireguard }) },
   };
 }
 

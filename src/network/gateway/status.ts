@@ -15,15 +15,24 @@ const NOTICEABLE_LOSS = 3;
 
 export interface ConnectionFacts {
   gateway: string;
+  /** As which the link is set. */
+  linkMtu?: number;
   endpoint?: string;
   wireguard?: WireGuardPeerState;
   probe?: ProbeResult;
 }
 
-export function connectionOf({ gateway, endpoint, wireguard, probe }: ConnectionFacts): TunnelConnection {
+export function connectionOf({
+  gateway,
+  linkMtu,
+  endpoint,
+  wireguard,
+  probe,
+}: ConnectionFacts): TunnelConnection {
   const at = wireguard?.endpoint ?? endpoint;
   return {
     gateway,
+    ...(linkMtu !== undefined && { linkMtu }),
     ...(at !== undefined && { endpoint: at }),
     ...(wireguard?.handshakeMs !== undefined && { handshake: timestamp(wireguard.handshakeMs) }),
     ...(probe?.rttMs !== undefined && { rttMs: Math.round(probe.rttMs * 10) / 10 }),
@@ -70,7 +79,7 @@ export function statusPatch(facts: StatusFacts): StatusPatch | undefined {
 }
 
 function isDue(known: TunnelConnection, now: TunnelConnection, sinceWriteMs: number): boolean {
-  if (known.gateway !== now.gateway || known.mtu !== now.mtu) return true;
+  if (known.gateway !== now.gateway || known.mtu !== now.mtu || known.linkMtu !== now.linkMtu) return true;
   return known.endpoint !== now.endpoint && sinceWriteMs >= ENDPOINT_MS;
 }
 

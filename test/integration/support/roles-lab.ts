@@ -90,6 +90,11 @@ export class RolesLab {
     return side;
   }
 
+  /** What the network beside a node carries; whoever sends more hears nothing. */
+  async narrow(node: RolesNode, mtu: number): Promise<void> {
+    await run(['ip', '-n', this.underlay, 'link', 'set', node.name, 'mtu', String(mtu)]);
+  }
+
   async #open(cluster: string): Promise<HttpClient> {
     return createClient(await parseKubeconfig(readFileSync(this.#lab.cluster(cluster).kubeconfig, 'utf8')));
   }

@@ -75,18 +75,18 @@ test.each<[string, Partial<TunnelObservation>, Partial<typeof FINE>]>([
   ],
   [
     'no handshake',
-    { probe: DEAD, handshakeMs: nothing },
+    { probe: DEAD, handshakeMs: nothing, receivedMs: nothing },
     { Ready: 'False NoHandshake', Connected: 'False NoHandshake' },
   ],
   [
     'the last handshake is too long ago',
-    { probe: DEAD, handshakeMs: NOW - 181_000 },
+    { probe: DEAD, handshakeMs: NOW - 181_000, receivedMs: nothing },
     { Ready: 'False NoHandshake', Connected: 'False NoHandshake' },
   ],
   [
     'the last handshake is too long ago, and all that comes are tries of a new one',
     { probe: DEAD, handshakeMs: NOW - 181_000, receivedMs: NOW },
-    { Ready: 'False NoHandshake', Connected: 'False NoHandshake' },
+    { Ready: 'False PacketsOneWay', Connected: 'False PacketsOneWay' },
   ],
   [
     'a handshake, but nothing has come since this process began',
@@ -111,12 +111,12 @@ test.each<[string, Partial<TunnelObservation>, Partial<typeof FINE>]>([
   ['a handshake, but no answer', { probe: DEAD }, { Ready: 'False NoAnswer', Connected: 'False NoAnswer' }],
   [
     'nobody can dial',
-    { probe: DEAD, handshakeMs: nothing, endpoint: nothing, dialable: false },
+    { probe: DEAD, handshakeMs: nothing, receivedMs: nothing, endpoint: nothing, dialable: false },
     { Ready: 'False NoEndpoint', Connected: 'False NoEndpoint' },
   ],
   [
     'only the peer can dial, and has not',
-    { probe: DEAD, handshakeMs: nothing, endpoint: nothing },
+    { probe: DEAD, handshakeMs: nothing, receivedMs: nothing, endpoint: nothing },
     { Ready: 'False NoHandshake', Connected: 'False NoHandshake' },
   ],
   [

@@ -1,0 +1,51 @@
+import { CONDITION_OFFLOADED, LABEL_PROVIDER, OFFLOADED_REASONS } from '../../api/names.ts';
+import { type Facts, itemsOf } from '../facts.ts';
+import { type Finding, Findings } from '../finding.ts';
+import { titleOfID } from '../subjects.ts';
+
+/** So many pods are named one by one. */
+const MOST = 20;
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  [OFFLOADED_REASONS.namespaceNotOffloaded]:
+    'offload its namespace, or keep the pod home with the label tributary.dev/offload=false',
+  [OFFLOADED_REASONS.tenantNamespace]: 'the provider has no namespace for it: over there, tributary doctor',
+  [OFFLOADED_REASONS.daemonSet]: 'keep the DaemonSet off virtual nodes: take its toleration off',
+  [OFFLOADED_REASONS.missingReference]: 'make the ConfigMap or Secret that the message names',
+  [OFFLOADED_REASONS.volumeNotHere]: 'its volume is in another cluster: let the pod go there',
+  [OFFLOADED_REASONS.nameTaken]: 'rename what the message names',
+  [OFFLOADED_REASONS.forbidden]:
+    'change the pod as the message says, or have the provider allow it in its SharingPolicy',
+  [OFFLOADED_REASONS.exceededQuota]:
+    'ask the provider for more (over there, tributary doctor has the command), or end other pods',
+  [OFFLOADED_REASONS.invalid]: 'correct the field that the message names',
+  [OFFLOADED_REASONS.unschedulable]:
+    'no node over there has room for it: ask for less, or the provider for more',
+};
+
+/** Offloaded pods that do not run, and why. */
+export function podFindings(facts: Facts): readonly Finding[] {
+  const findings = new Findings('pods');
+  const { lists } = facts;
+  const nodes = new Map(
+    itemsOf(lists.virtualNodes).map((node) => [node.status?.nodeName ?? node.metadata.name, node]),
+  );
+  const waiting = itemsOf(lists.pods).filter(({ spec, status }) => {
+    const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
+    return nodes.has(spec?.nodeName ?? '') && condition?.status === 'False';
+  });
+  for (const { metadata, spec, status } of waiting.slice(0, MOST)) {
+    const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
+    const provider = nodes.get(spec?.nodeName ?? '')?.metadata.labels?.[LABEL_PROVIDER];
+    const subject = provider === undefined ? (spec?.nodeName ?? '') : titleOfID(facts, provider);
+    const { reason = '', message = '' } = condition ?? {};
+    const said = {
+      tried: `pod ${metadata.namespace ?? ''}/${metadata.name}`,
+      cameBack: `${reason}: ${message}`,
+    };
+    const remedy = REMEDIES[reason];
+    if (remedy === undefined) findings.unknown(subject, said);
+    else findings.problem(subject, said, { remedy });
+  }
+  return findings.all();
+}

@@ -1,0 +1,118 @@
+import {
+  DIRECTIONS,
+  type Direction,
+  FOREIGN_CLUSTER_REASONS as REASONS,
+  type ForeignCluster,
+} from '../../api/foreign-cluster.ts';
+import { type Facts, itemsOf } from '../facts.ts';
+import { type Cure, type Finding, Findings } from '../finding.ts';
+import { idOf, titleOf } from '../subjects.ts';
+
+/** Where each peering stands, and who has to decide. */
+export function policyFindings(facts: Facts): readonly Finding[] {
+  const findings = new Findings('policies');
+  for (const cluster of itemsOf(facts.lists.foreignClusters)) {
+    for (const direction of DIRECTIONS) judge(findings, cluster, { direction, facts });
+  }
+  return findings.all();
+}
+
+const FINE: ReadonlySet<string | undefined> = new Set([
+  REASONS.ok,
+  REASONS.notWanted,
+  REASONS.settingUp,
+  undefined,
+]);
+
+function judge(
+  findings: Findings,
+  cluster: ForeignCluster,
+  { direction, facts }: { direction: Direction; facts: Facts },
+): void {
+  const subject = titleOf(cluster);
+  const { phase = 'None', reason, message = '' } = cluster.status?.[direction] ?? {};
+  const said = {
+    tried: direction === 'outgoing' ? `use ${subject}` : `let ${subject} use us`,
+    cameBack: `${phase}${reason === undefined || reason === REASONS.ok ? '' : ` (${reason})`}: ${message}`,
+  };
+  if (phase === 'Established' || FINE.has(reason)) return findings.ok(subject, said);
+  const cure = cureOf(cluster, direction, reason);
+  if (cure === undefined) return findings.unknown(subject, said);
+  // Who lends nothing on purpose, or uses nobody, has no policy for that direction; both at once is hardly meant.
+  const isHalf = reason === REASONS.noPolicy && phase === 'None' && isOneWay(cluster, direction, facts);
+  if (isHalf) findings.ok(subject, said);
+  else findings.problem(subject, said, cure);
+}
+
+/** Somebody wants the other direction, and nobody here has written a policy for this one at all. */
+function isOneWay({ status }: ForeignCluster, direction: Direction, { lists }: Facts): boolean {
+  const other = direction === 'outgoing' ? status?.incoming : status?.outgoing;
+  const policies = direction === 'outgoing' ? lists.acceptancePolicies : lists.sharingPolicies;
+  return (other?.phase ?? 'None') !== 'None' && itemsOf<unknown>(policies).length === 0;
+}
+
+function cureOf(cluster: ForeignCluster, direction: Direction, reason: string | undefined): Cure | undefined {
+  const { name } = cluster.metadata;
+  const clusterID = idOf(cluster) ?? 'CLUSTER_ID';
+  switch (reason) {
+    case REASONS.noPolicy:
+      return direction === 'outgoing'
+        ? outgoingCure(cluster)
+        : {
+            remedy: 'say what is lent to it: half of what is free, without further approval',
+            run: `echo '${JSON.stringify(sharingPolicy(clusterID))}' | kubectl apply -f -`,
+          };
+    case REASONS.waitingForApproval:
+      return direction === 'outgoing'
+        ? {
+            remedy:
+              'if its offer waits here: run this; if its administrator has to decide: tributary approve peeringrequest, over there',
+            run: `tributary approve advertisement ${clusterID}`,
+          }
+        : { remedy: 'decide', run: `tributary approve peeringrequest ${clusterID}` };
+    case REASONS.tokenRequired:
+    case REASONS.tokenInvalid:
+    case REASONS.tokenExpired:
+    case REASONS.tokenUsed:
+      return {
+        remedy: `over there: tributary token create; here: tributary peer ${cluster.spec?.endpoint ?? 'ENDPOINT'} --token -`,
+      };
+    case REASONS.denied:
+    case REASONS.deniedHere:
+      return {
+        remedy: 'somebody has said no to it; ask who decides there, or take back what was denied here',
+        run: `kubectl describe foreigncluster ${name}`,
+      };
+    case REASONS.offerRefused:
+      return {
+        remedy:
+          'the AcceptancePolicy asks for more than is offered: lower minimum, maxPrices or requiredLabels, or ask for a larger share',
+      };
+    case REASONS.invalid:
+    case REASONS.duplicate:
+      return { remedy: 'this object has no effect; remove it', run: `kubectl delete foreigncluster ${name}` };
+    default:
+      return undefined;
+  }
+}
+
+/** `None`: nobody here asks. Otherwise the provider has no policy. */
+function outgoingCure({ metadata, status }: ForeignCluster): Cure {
+  if (status?.outgoing?.phase === 'None') {
+    return {
+      remedy: 'nothing here asks for its offer: ask for it',
+      run: `kubectl patch foreigncluster ${metadata.name} --type merge -p '{"spec":{"outgoing":"Enabled"}}'`,
+    };
+  }
+  return {
+    remedy:
+      'it lends nothing to us: its administrator has to write a SharingPolicy; over there, tributary doctor prints one',
+  };
+}
+
+const sharingPolicy = (clusterID: string): object => ({
+  apiVersion: 'tributary.dev/v1alpha1',
+  kind: 'SharingPolicy',
+  metadata: { name: `for-${clusterID.toLowerCase()}` },
+  spec: { peers: { clusterIDs: [clusterID] }, approval: 'Automatic', sharePercent: 50 },
+});

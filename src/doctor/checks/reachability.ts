@@ -1,0 +1,161 @@
+import {
+  FOREIGN_CLUSTER_CONDITIONS as CONDITIONS,
+  FOREIGN_CLUSTER_REASONS as REASONS,
+  disabledIn,
+  type ForeignCluster,
+} from '../../api/foreign-cluster.ts';
+import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import type { Condition } from '../../api/wire.ts';
+import { conditionOf } from '../conditions.ts';
+import { type Dialled, type Facts, itemsOf } from '../facts.ts';
+import { type Cure, type Finding, Findings, type Said, THIS_CLUSTER } from '../finding.ts';
+import { idOf, titleOf } from '../subjects.ts';
+
+/** Whether clusters are found, whether their endpoints are theirs, and whether there is a link. */
+export function reachFindings({ lists, dialled, now }: Facts): readonly Finding[] {
+  const findings = new Findings('reachability');
+  const clusters = itemsOf(lists.foreignClusters);
+  if (clusters.length === 0 && 'items' in lists.foreignClusters) {
+    findings.ok(THIS_CLUSTER, { tried: 'ForeignClusters', cameBack: 'no other cluster is known here' });
+  }
+  for (const cluster of clusters) {
+    judgeLink(findings, cluster, now);
+    const answer = dialled.get(cluster.metadata.name);
+    if (answer !== undefined) judgeEndpoint(findings, cluster, answer);
+  }
+  return findings.all();
+}
+
+function judgeLink(findings: Findings, cluster: ForeignCluster, now: number): void {
+  const subject = titleOf(cluster);
+  const { link, sightings = {} } = cluster.status ?? {};
+  const connected = conditionOf(cluster, CONDITIONS.connected);
+  const identity = conditionOf(cluster, CONDITIONS.identity);
+  const tried = `link of the role cluster with ${subject}`;
+  if (link?.connected === true) {
+    const cameBack = `${link.dialledBy === 'Them' ? 'it has dialled us' : 'we have dialled it'} (${link.endpoint ?? '?'})`;
+    return findings.ok(subject, { tried, cameBack });
+  }
+  if (connected === undefined) {
+    return findings.unknown(subject, {
+      tried,
+      cameBack: 'no condition yet: the role cluster has not looked',
+    });
+  }
+  const said: Said = { tried, cameBack: `${connected.reason}: ${connected.message}` };
+  if (disabledIn(cluster).length > 1 || connected.reason === REASONS.notWanted)
+    return findings.ok(subject, said);
+  if (identity?.reason === REASONS.wrongIdentity || connected.reason === REASONS.wrongIdentity) {
+    return findings.problem(subject, said, wrongIdentityCure(cluster));
+  }
+  const isSeen = Object.values(sightings).some(({ expires }) => Date.parse(expires) > now);
+  const cure = linkCure(cluster, connected, isSeen);
+  if (cure === undefined) findings.unknown(subject, said);
+  else findings.problem(subject, said, cure);
+}
+
+function wrongIdentityCure({ metadata, spec, status }: ForeignCluster): Cure {
+  const { name } = metadata;
+  const known = Object.values(status?.sightings ?? {}).some(({ endpoints }) =>
+    endpoints.some((each) => each !== spec?.endpoint),
+  );
+  return {
+    remedy: known
+      ? 'another cluster answers at spec.endpoint; take it out, since discovery knows another endpoint'
+      : 'another cluster answers at spec.endpoint; put in HOST:PORT as its owner gives it, or take it out if it dials us',
+    run: patchEndpoint(name, known ? null : 'HOST:PORT'),
+  };
+}
+
+const patchEndpoint = (name: string, endpoint: string | null): string =>
+  `kubectl patch foreigncluster ${name} --type merge -p '${JSON.stringify({ spec: { endpoint } })}'`;
+
+function linkCure(
+  { metadata, spec }: ForeignCluster,
+  { reason }: Condition,
+  isSeen: boolean,
+): Cure | undefined {
+  const { name } = metadata;
+  switch (reason) {
+    case REASONS.noEndpoint:
+      return {
+        remedy: 'nothing says where it is: name its endpoint, or let it dial us',
+        run: patchEndpoint(name, 'HOST:PORT'),
+      };
+    case REASONS.unreachable:
+    case REASONS.linkLost:
+      return {
+        remedy:
+          `is its role cluster running, and does the network let TCP through to ${spec?.endpoint ?? 'its endpoint'}? ` +
+          `One direction is enough.${isSeen ? '' : ' Discovery does not see it any more.'} Over there: tributary doctor`,
+      };
+    case REASONS.identityUnconfirmed:
+      return {
+        remedy: 'compare the ClusterID with what its owner tells you, then run the command in the message',
+      };
+    case REASONS.incompatible:
+      return { remedy: 'see versions' };
+    default:
+      return undefined;
+  }
+}
+
+/** The doctor may run at a place from which nothing is reached, so that no answer proves nothing. */
+function judgeEndpoint(findings: Findings, cluster: ForeignCluster, answer: Dialled): void {
+  const subject = titleOf(cluster);
+  const tried = `dial ${answer.endpoint} from here, by TLS`;
+  const wanted = idOf(cluster);
+  if ('error' in answer) return findings.unknown(subject, { tried, cameBack: answer.error });
+  if (wanted === undefined || answer.clusterID === wanted) {
+    return findings.ok(subject, { tried, cameBack: `it proves to be ${answer.clusterID}` });
+  }
+  findings.problem(
+    subject,
+    { tried, cameBack: `another cluster: ${answer.clusterID}, and not ${wanted}` },
+    answer.endpoint === cluster.spec?.endpoint
+      ? wrongIdentityCure(cluster)
+      : { remedy: 'what discovery says of it is wrong: look at what announces that endpoint' },
+  );
+}
+
+/** Whether the API servers behind virtual nodes answer. */
+export function virtualNodeFindings({ lists }: Facts): readonly Finding[] {
+  const findings = new Findings('virtual-nodes');
+  for (const node of itemsOf(lists.virtualNodes)) {
+    const { name } = node.metadata;
+    const ready = conditionOf(node, VIRTUAL_NODE_CONDITIONS.ready);
+    const tried = `VirtualNode ${name}`;
+    if (ready === undefined) {
+      findings.problem(
+        name,
+        { tried, cameBack: 'no agent serves it' },
+        {
+          remedy:
+            'the role cluster starts one for each peer; for one made by hand, apply `tributary manifests peer`',
+        },
+      );
+      continue;
+    }
+    const said = { tried, cameBack: `${ready.reason}: ${ready.message}` };
+    if (ready.status === 'True') findings.ok(name, said);
+    else findings.problem(name, said, { remedy: nodeRemedy(ready) });
+  }
+  return findings.all();
+}
+
+function nodeRemedy({ reason }: Condition): string {
+  const R = VIRTUAL_NODE_REASONS;
+  switch (reason) {
+    case R.unreachable:
+      return 'is the API server of the provider up, and does the network let us through to it? Over there: tributary doctor';
+    case R.credentialsRejected:
+      return 'see certificates';
+    case R.notAuthorized:
+      return 'the provider has to give the account its rights again: over there, tributary doctor';
+    case R.stopped:
+    case R.starting:
+      return 'see agents; it may only be starting';
+    default:
+      return 'docs/troubleshooting.md, Conditions of a VirtualNode';
+  }
+}

@@ -1,0 +1,171 @@
+import {
+  GATEWAY_CONFIG_MAP,
+  NETWORK_CONFIG_MAP,
+  readGatewayFacts,
+  readOwnNetwork,
+} from '../../api/own-network.ts';
+import { type Tunnel, TUNNEL_CONDITIONS as CONDITIONS, TUNNEL_REASONS as REASONS } from '../../api/tunnel.ts';
+import type { Condition } from '../../api/wire.ts';
+import { overlaps, tryPrefix } from '../../lib/prefix.ts';
+import { conditionOf } from '../conditions.ts';
+import { type Facts, itemsOf } from '../facts.ts';
+import { type Cure, type Finding, Findings } from '../finding.ts';
+import { titleOfID } from '../subjects.ts';
+
+export function tunnelFindings(facts: Facts): readonly Finding[] {
+  const findings = new Findings('tunnels');
+  for (const tunnel of itemsOf(facts.lists.tunnels)) {
+    const subject = titleOfID(facts, tunnel.metadata.name);
+    judgePackets(findings, tunnel, { subject, facts });
+    judgeHost(findings, tunnel, subject);
+  }
+  return findings.all();
+}
+
+interface About {
+  subject: string;
+  facts: Facts;
+}
+
+function judgePackets(findings: Findings, tunnel: Tunnel, { subject, facts }: About): void {
+  const tried = `packets through the tunnel to ${subject} and back`;
+  const condition = conditionOf(tunnel, CONDITIONS.connected);
+  if (condition === undefined) {
+    return findings.unknown(subject, { tried, cameBack: 'no gateway has measured it yet: see agents' });
+  }
+  const { rttMs, lossPercent } = tunnel.status?.connection ?? {};
+  const numbers = rttMs === undefined ? '' : ` (${rttMs} ms, ${lossPercent ?? 0} % lost)`;
+  const cameBack = `${condition.reason}: ${condition.message}`;
+  if (condition.status === 'Unknown') return findings.unknown(subject, { tried, cameBack });
+  if (condition.status === 'False')
+    return findings.problem(subject, { tried, cameBack }, packetCure(tunnel, condition, facts));
+  if (condition.reason === REASONS.lossy) {
+    return findings.warn(
+      subject,
+      { tried, cameBack: `${cameBack}${numbers}` },
+      { remedy: 'look for a link that is full or bad between the two gateways' },
+    );
+  }
+  findings.ok(subject, { tried, cameBack: `they come back${numbers}` });
+}
+
+/** `udp from A to B:PORT`, both ways: a test, and a firewall's owner, can act on it. */
+function packetCure(tunnel: Tunnel, { reason }: Condition, facts: Facts): Cure {
+  const ours = ownEndpoint(facts);
+  const theirs = tunnel.status?.connection?.endpoint ?? tunnel.spec.peer?.endpoints[0];
+  switch (reason) {
+    case REASONS.noHandshake:
+      return {
+        remedy: `nothing comes from the peer: let UDP through from ${ours ?? 'our gateway'} to ${theirs ?? 'the peer'}, and back from ${theirs ?? 'the peer'} to ${ours ?? 'our gateway'}; and see that a gateway runs over there (there: tributary doctor)`,
+      };
+    case REASONS.oneWay:
+    case REASONS.noAnswer:
+      return {
+        remedy: `packets of the peer arrive, ours do not: let UDP through from ${ours ?? 'our gateway'} to ${theirs ?? 'the peer'}; if it is, look over there (tributary doctor)`,
+      };
+    case REASONS.noEndpoint:
+      return {
+        remedy:
+          'one of the two gateways needs an address that the other one can dial: run `tributary manifests gateway --tunnel-endpoint HOST:PORT` there',
+      };
+    default:
+      return { remedy: 'see the other lines about it' };
+  }
+}
+
+function ownEndpoint({ lists }: Facts): string | undefined {
+  const map = itemsOf(lists.configMaps).find(({ metadata }) => metadata.name === GATEWAY_CONFIG_MAP);
+  return readGatewayFacts(map?.data)?.endpoints[0];
+}
+
+function judgeHost(findings: Findings, tunnel: Tunnel, subject: string): void {
+  const condition = conditionOf(tunnel, CONDITIONS.configured);
+  if (condition === undefined || condition.status === 'Unknown') return;
+  const said = { tried: "links, routes and rules of the gateway's host", cameBack: condition.message };
+  if (condition.status === 'True') return findings.ok(subject, said);
+  findings.problem(subject, said, {
+    remedy:
+      condition.reason === REASONS.noWireGuard
+        ? 'the container wireguard of the gateway must run: its log says why it does not'
+        : 'the host refuses what the message names; something else on it may hold that',
+    run: 'kubectl -n tributary-network logs deployment/tributary-gateway --all-containers --tail=50',
+  });
+}
+
+const LEAST_MTU = 1280;
+
+/** Sizes of packets: what the path carries, and what the link is set to. */
+export function mtuFindings(facts: Facts): readonly Finding[] {
+  const findings = new Findings('mtu');
+  for (const tunnel of itemsOf(facts.lists.tunnels)) {
+    const { mtu, linkMtu } = tunnel.status?.connection ?? {};
+    if (mtu === undefined || linkMtu === undefined) continue;
+    const subject = titleOfID(facts, tunnel.metadata.name);
+    const said = {
+      tried: `largest packet through the tunnel to ${subject}; it is set to ${linkMtu} bytes`,
+      cameBack: `${mtu} bytes go through`,
+    };
+    if (mtu >= linkMtu) findings.ok(subject, said);
+    else {
+      const path = `let the path carry ${linkMtu + 80} bytes`;
+      // Smaller ones are refused by the roles, since IPv6 needs as much.
+      const set = mtu < LEAST_MTU ? '' : `, or apply gateway and node again with --tunnel-mtu ${mtu}`;
+      const remedy = `it works, since larger packets are refused or cut; to spare that, ${path}${set}`;
+      findings.warn(subject, said, { remedy });
+    }
+  }
+  return findings.all();
+}
+
+/** Prefixes that mean two things at once. */
+export function addressFindings(facts: Facts): readonly Finding[] {
+  const findings = new Findings('addresses');
+  const maps = itemsOf(facts.lists.configMaps);
+  const dataOf = (name: string): Record<string, string> | undefined =>
+    maps.find(({ metadata }) => metadata.name === name)?.data;
+  const routes = readGatewayFacts(dataOf(GATEWAY_CONFIG_MAP))?.localRoutes ?? [];
+  const reserved = readOwnNetwork(dataOf(NETWORK_CONFIG_MAP))?.reserved ?? [];
+  for (const tunnel of itemsOf(facts.lists.tunnels)) {
+    const { name } = tunnel.metadata;
+    const subject = titleOfID(facts, name);
+    const tried = `addresses as which ${subject} is seen here, against routes of the gateway's host and reserved ranges`;
+    const views = (tunnel.status?.views ?? []).map(({ as }) => as);
+    const collisions = views.flatMap((view) =>
+      [...routes, ...reserved]
+        .filter((route) => overlapping(view, route))
+        .map((route) => `${view} overlaps ${route}`),
+    );
+    const condition = conditionOf(tunnel, CONDITIONS.addresses);
+    if (collisions.length > 0) {
+      findings.problem(
+        subject,
+        { tried, cameBack: `${collisions.join('; ')}: one hides the other` },
+        {
+          remedy: 'have its addresses chosen anew, apart from these routes: the Tunnel is made again at once',
+          run: `kubectl delete tunnel ${name}`,
+        },
+      );
+    } else if (condition?.status === 'False') {
+      findings.problem(
+        subject,
+        { tried, cameBack: condition.message },
+        {
+          remedy:
+            condition.reason === REASONS.poolExhausted
+              ? 'give the role cluster a larger --view-pools'
+              : 'the message names the range; the peer has to correct it, or it may only need a moment',
+        },
+      );
+    } else
+      findings.ok(subject, {
+        tried,
+        cameBack: views.length === 0 ? 'none yet' : `${views.join(', ')}: no overlap`,
+      });
+  }
+  return findings.all();
+}
+
+function overlapping(one: string, other: string): boolean {
+  const [first, second] = [tryPrefix(one), tryPrefix(other)];
+  return first !== undefined && second !== undefined && overlaps(first, second);
+}

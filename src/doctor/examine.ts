@@ -1,0 +1,68 @@
+import { accessFindings, rightsFindings } from './checks/access.ts';
+import { agentFindings } from './checks/agents.ts';
+import { certificateFindings } from './checks/certificates.ts';
+import { clockFindings } from './checks/clocks.ts';
+import { dnsFindings } from './checks/dns.ts';
+import { podFindings } from './checks/pods.ts';
+import { policyFindings } from './checks/policies.ts';
+import { quotaFindings } from './checks/quotas.ts';
+import { reachFindings, virtualNodeFindings } from './checks/reachability.ts';
+import { addressFindings, mtuFindings, tunnelFindings } from './checks/tunnels.ts';
+import { versionFindings } from './checks/versions.ts';
+import { webhookFindings } from './checks/webhooks.ts';
+import { type Facts, itemsOf } from './facts.ts';
+import { type Finding, THIS_CLUSTER } from './finding.ts';
+import { idOf, titleOf } from './subjects.ts';
+import { LABEL_PROVIDER } from '../api/names.ts';
+
+/** In the order in which they are shown: what others depend on comes first. */
+const CHECKS: readonly ((facts: Facts) => readonly Finding[])[] = [
+  accessFindings,
+  rightsFindings,
+  versionFindings,
+  certificateFindings,
+  clockFindings,
+  agentFindings,
+  webhookFindings,
+  reachFindings,
+  policyFindings,
+  virtualNodeFindings,
+  tunnelFindings,
+  mtuFindings,
+  addressFindings,
+  dnsFindings,
+  quotaFindings,
+  podFindings,
+];
+
+/** What the checks say; `peer`: of this ForeignCluster and of this cluster itself only. Throws nothing. */
+export function examine(facts: Facts, peer?: string): readonly Finding[] {
+  const findings = CHECKS.flatMap((check) => check(facts));
+  if (peer === undefined) return findings;
+  const subjects = subjectsOf(facts, peer);
+  return findings.filter(({ subject }) => subject === THIS_CLUSTER || subjects.has(subject));
+}
+
+/** Whether anything here is called so; true also where that cannot be read. */
+export function isKnown(facts: Facts, peer: string): boolean {
+  const { foreignClusters, virtualNodes } = facts.lists;
+  if (!('items' in foreignClusters)) return true;
+  const isNode = itemsOf(virtualNodes).some(({ metadata }) => metadata.name === peer);
+  return isNode || subjectsOf(facts, peer).size > 1;
+}
+
+/** All that findings call a peer: its name, its ID, and the virtual nodes that stand for it. */
+function subjectsOf({ lists }: Facts, peer: string): ReadonlySet<string> {
+  const clusters = itemsOf(lists.foreignClusters).filter((cluster) =>
+    [cluster.metadata.name, idOf(cluster), titleOf(cluster)].includes(peer),
+  );
+  const ids = new Set(clusters.map(idOf));
+  const nodes = itemsOf(lists.virtualNodes).filter(({ metadata }) =>
+    ids.has(metadata.labels?.[LABEL_PROVIDER]),
+  );
+  return new Set([
+    peer,
+    ...clusters.flatMap((cluster) => [cluster.metadata.name, titleOf(cluster), idOf(cluster) ?? '']),
+    ...nodes.map(({ metadata }) => metadata.name),
+  ]);
+}
