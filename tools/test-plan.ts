@@ -42,12 +42,12 @@ type Kind = keyof typeof KINDS;
 
 function kindOf(path: string): Kind {
   if (
-    /\/integration\/(first-moment|namespaces-peering|network-exchange|offered-services\.|peering-(ends|found|links)|versions)/.test(
+    /\/integration\/(doctor\.|first-moment|namespaces-peering|network-exchange|offered-services\.|peering-(ends|found|links)|versions)/.test(
       path,
     )
   )
     return 'of whole peerings';
-  return /\/integration\/(api-server-plane|lan-|network-|offered-services-plane)/.test(path)
+  return /\/integration\/(api-server-plane|doctor-network|lan-|network-|offered-services-plane)/.test(path)
     ? 'with networks'
     : 'on control planes';
 }

@@ -1,4 +1,4 @@
-/** Follows the settings that people change at run time: the level of logs. Why so: docs/decisions/0060-log-level.md. */
+/** Follows the settings that people change at run time: the level of logs. Why so: docs/decisions/0058-log-level.md. */
 import { configMaps } from '../api/resources.ts';
 import { readLogLevel, SETTING_LOG_LEVEL, SETTINGS_CONFIG_MAP } from '../api/settings.ts';
 import type { ConfigMap } from '../api/wire.ts';

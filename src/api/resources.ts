@@ -155,7 +155,6 @@ export const definitions: BuiltIn<models.V1CustomResourceDefinition> = clusterSc
   'apiextensions.k8s.io/v1',
   'CustomResourceDefinition',
 );
-export const daemonSets: BuiltIn<models.V1DaemonSet> = namespaced('apps/v1', 'DaemonSet');
 export const priorityClasses: BuiltIn<models.V1PriorityClass> = clusterScoped(
   'scheduling.k8s.io/v1',
   'PriorityClass',
@@ -171,10 +170,6 @@ export const mutatingWebhookConfigurations: ResourceType<KubeObject> = clusterSc
 export const validatingWebhookConfigurations: ResourceType<KubeObject> = clusterScoped(
   'admissionregistration.k8s.io/v1',
   'ValidatingWebhookConfiguration',
-);
-export const selfSubjectAccessReviews: BuiltIn<models.V1SelfSubjectAccessReview> = clusterScoped(
-  'authorization.k8s.io/v1',
-  'SelfSubjectAccessReview',
 );
 /** Kinds of the Prometheus operator. */
 export const podMonitors: ResourceType<KubeObject> = namespaced('monitoring.coreos.com/v1', 'PodMonitor');

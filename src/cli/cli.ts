@@ -36,7 +36,15 @@ import { versionCommand } from './version.ts';
 /** Headings of the help, with what stands under each. */
 const GROUPS: Readonly<Record<string, readonly Command[]>> = {
   'Installation:': [installCommand, upgradeCommand, uninstallCommand],
-  'Look:': [statusCommand, discoverCommand, topCommand, logsCommand],
+  'Looking and finding faults:': [
+    statusCommand,
+    discoverCommand,
+    dashboardCommand,
+    topCommand,
+    logsCommand,
+    doctorCommand,
+    supportBundleCommand,
+  ],
   'Peering:': [
     peerCommand,
     unpeerCommand,
@@ -50,9 +58,7 @@ const GROUPS: Readonly<Record<string, readonly Command[]>> = {
   ],
   'Sharing:': [policyCommand],
   'Namespaces:': [offloadCommand, unoffloadCommand],
-  'Looking:': [dashboardCommand],
   'Tethering:': [tetherCommand, untetherCommand],
-  'Finding faults:': [doctorCommand, supportBundleCommand],
   'By hand:': [
     manifestsCommand,
     tenantCommand,

@@ -17,12 +17,9 @@ const NARROW = 1400;
 
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`the doctor is not tested on tunnels: ${problem}\n`);
-const describeInLab = problem === undefined ? describe : describe.skip;
-
-/** What takes long: sizes of packets are tried for a while before they are believed. */
-const isLong =
-  short('faults of tunnels that the doctor finds: also sizes of packets', { short: 0, long: 1 }) === 1;
-const testLong = isLong ? test : test.skip;
+/** It takes most of a minute; what it finds on Tunnels is tested on conditions by test/unit/doctor. */
+const isLong = short('faults of tunnels, injected, that the doctor finds', { short: 0, long: 4 }) > 0;
+const describeInLab = problem === undefined && isLong ? describe : describe.skip;
 
 describeInLab('the doctor and tunnels', () => {
   let lab: RolesLab;
@@ -104,7 +101,7 @@ describeInLab('the doctor and tunnels', () => {
     TIMEOUT_MS,
   );
 
-  testLong(
+  test(
     'the MTU is too large for the path',
     async () => {
       const one = home.node(0);

@@ -215,7 +215,11 @@ describeInLab('the doctor', () => {
     const stored = await rome.client.get(secrets, { namespace: SYSTEM, name: 'guest-kubeconfig' });
     const text = Buffer.from(stored.data?.['kubeconfig'] ?? '', 'base64').toString();
     const guest = createClient(await parseKubeconfig(text));
-    await guest.list(pods, { namespace: 'guest-shop' }).finally(async () => guest.close());
+    try {
+      await guest.list(pods, { namespace: 'guest-shop' });
+    } finally {
+      await guest.close();
+    }
     await rome.client.delete(virtualNodes, { name: 'guest' });
   });
 

@@ -11,6 +11,7 @@ import { uninstallCommand } from '../../src/cli/install/uninstall.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { awaited } from '../support/eventually.ts';
 import { allObjects, differing, withoutOurKinds } from '../support/labs/all-objects.ts';
+import { short } from '../support/long.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import type { Manifest } from '../../src/api/manifest.ts';
 import { MORE_OBJECTS } from '../../src/deploy/installation/more.ts';
@@ -106,7 +107,10 @@ test('helm lint has nothing to complain of', async () => {
   expect(await helm('lint', '--strict', CHART, '--set', `image=${IMAGE}`)).toContain('0 chart(s) failed');
 });
 
-describe('on a real API server', () => {
+/** It takes a minute; that the chart has the objects of the program is shown above without. */
+const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 0;
+
+(isLong ? describe : describe.skip)('on a real API server', () => {
   let lab: RightsCluster;
   let kubeconfig: string;
 

@@ -14,7 +14,7 @@ export const optionsDocument = (): string => `<!-- Made by tools/generate.ts fro
 
 # Options of the roles
 
-What \`tributary run ROLE\` can be told. Role \`all\` takes the options of every role. Most of them can be given to \`tributary
+What \`tributary run\` can be told. Role \`all\` takes the options of every role. Most of them can be given to \`tributary
 manifests\`, which writes them into the pods. A wrong value ends the program at once, with one line that names all mistakes.
 
 | option | roles | meaning |

@@ -1,39 +1,50 @@
 import { LABEL_APP_NAME } from '../../api/manifest.ts';
 import { GATEWAY_LEASE } from '../../api/own-network.ts';
 import type { Lease } from '../../api/wire.ts';
-import { type Facts, itemsOf } from '../facts.ts';
+import { type Deployment, type Facts, itemsOf } from '../facts.ts';
 import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 
 /** Our own pods, the nodes that they are on, and the gateway's Lease. */
 export function agentFindings(facts: Facts): readonly Finding[] {
   const findings = new Findings('agents');
   const { lists, now } = facts;
-  for (const { metadata, spec, status } of itemsOf(lists.deployments)) {
-    if (metadata.labels?.[LABEL_APP_NAME] !== 'tributary') continue;
-    const name = `${metadata.namespace ?? ''}/${metadata.name}`;
-    const wanted = spec?.replicas ?? 1;
-    const said = {
-      tried: `Deployment ${name}`,
-      cameBack: `${status?.readyReplicas ?? 0} of ${wanted} ready`,
-    };
-    if ((status?.readyReplicas ?? 0) >= wanted && wanted > 0) findings.ok(THIS_CLUSTER, said);
-    else {
-      findings.problem(THIS_CLUSTER, said, {
-        remedy: wanted === 0 ? 'somebody has scaled it to 0: start it' : 'its pods say why they do not run',
-        run:
-          wanted === 0
-            ? `kubectl -n ${metadata.namespace ?? ''} scale deployment ${metadata.name} --replicas=1`
-            : `kubectl -n ${metadata.namespace ?? ''} describe pods -l ${LABEL_APP_NAME}=tributary`,
-      });
-    }
-  }
+  const ours = itemsOf(lists.deployments).filter(
+    ({ metadata }) => metadata.labels?.[LABEL_APP_NAME] === 'tributary',
+  );
+  for (const deployment of ours) judgeDeployment(findings, deployment);
   const gateway = itemsOf(lists.leases).find(({ metadata }) => metadata.name === GATEWAY_LEASE);
   if (gateway !== undefined) judgeGateway(findings, gateway, { facts, now: facts.apiServer.dateMs ?? now });
   return findings.all();
 }
 
+function judgeDeployment(findings: Findings, { metadata, spec, status }: Deployment): void {
+  const { namespace = '', name } = metadata;
+  const wanted = spec?.replicas ?? 1;
+  const ready = status?.readyReplicas ?? 0;
+  const said = { tried: `Deployment ${namespace}/${name}`, cameBack: `${ready} of ${wanted} ready` };
+  if (ready >= wanted && wanted > 0) return findings.ok(THIS_CLUSTER, said);
+  findings.problem(
+    THIS_CLUSTER,
+    said,
+    wanted === 0
+      ? {
+          remedy: 'somebody has scaled it to 0: start it',
+          run: `kubectl -n ${namespace} scale deployment ${name} --replicas=1`,
+        }
+      : {
+          remedy: 'its pods say why they do not run',
+          run: `kubectl -n ${namespace} describe pods -l ${LABEL_APP_NAME}=tributary`,
+        },
+  );
+}
+
 /** Slack for a renewal that is under way. */
 const SLACK_MS = 5000;
+
+function lateness(sinceMs: number, node: string, isNodeDead: boolean): string {
+  const late = Number.isNaN(sinceMs) ? 'never renewed' : `not renewed for ${Math.round(sinceMs / 1000)} s`;
+  return `${late} by node ${node}${isNodeDead ? `; node ${node} is not Ready` : ''}`;
+}
 
 function judgeGateway(findings: Findings, lease: Lease, { facts, now }: { facts: Facts; now: number }): void {
   const { holderIdentity = '', renewTime, leaseDurationSeconds = 15 } = lease.spec ?? {};
@@ -46,9 +57,7 @@ function judgeGateway(findings: Findings, lease: Lease, { facts, now }: { facts:
   if (holderIdentity !== '' && !isLate) {
     return findings.ok(THIS_CLUSTER, { tried, cameBack: `the gateway on node ${holderIdentity} holds it` });
   }
-  const late = Number.isNaN(sinceMs) ? 'never renewed' : `not renewed for ${Math.round(sinceMs / 1000)} s`;
-  const where = isNodeDead ? `; node ${holderIdentity} is not Ready` : '';
-  const cameBack = holderIdentity === '' ? 'nobody holds it' : `${late} by node ${holderIdentity}${where}`;
+  const cameBack = holderIdentity === '' ? 'nobody holds it' : lateness(sinceMs, holderIdentity, isNodeDead);
   findings.problem(
     THIS_CLUSTER,
     { tried, cameBack },

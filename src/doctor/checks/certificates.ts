@@ -30,19 +30,10 @@ function credential(
   const end = secret && endOf(secret);
   const condition = conditionOf(node, VIRTUAL_NODE_CONDITIONS.credentials);
   const isRejected = condition?.reason === VIRTUAL_NODE_REASONS.credentialsRejected;
-  const isOurs = secret?.metadata.annotations?.[ANNOTATION_EXPIRES] !== undefined;
-  const cure: Cure = isOurs
-    ? {
-        remedy: 'ask the provider for a new one',
-        run: `tributary renew ${node.metadata.labels?.[LABEL_PROVIDER] ?? subject}`,
-      }
-    : {
-        remedy:
-          'have the provider run `tributary tenant-kubeconfig` again, put what it prints into FILE, and replace the Secret',
-        run: `kubectl -n ${namespace} create secret generic ${name} --from-file=kubeconfig=FILE --dry-run=client -o yaml | kubectl replace -f -`,
-      };
+  const cure = renewal(node, secret);
   const cameBack = end === undefined ? undefined : `valid until ${new Date(end).toISOString()}`;
-  if (end !== undefined && end <= facts.now) {
+  const isExpired = end !== undefined && end <= facts.now;
+  if (isExpired) {
     findings.problem(subject, { tried, cameBack: `expired at ${new Date(end).toISOString()}` }, cure);
   } else if (isRejected) {
     findings.problem(subject, { tried, cameBack: condition?.message ?? 'rejected' }, cure);
@@ -50,6 +41,21 @@ function credential(
   else if ('problem' in facts.lists.secrets) {
     findings.unknown(subject, { tried, cameBack: `not readable: ${facts.lists.secrets.problem.message}` });
   } else findings.ok(subject, { tried, cameBack: condition?.message ?? 'accepted so far' });
+}
+
+function renewal({ metadata, spec }: VirtualNode, secret: SecretFacts | undefined): Cure {
+  if (secret?.metadata.annotations?.[ANNOTATION_EXPIRES] !== undefined) {
+    return {
+      remedy: 'ask the provider for a new one',
+      run: `tributary renew ${metadata.labels?.[LABEL_PROVIDER] ?? metadata.name}`,
+    };
+  }
+  const { namespace, name } = spec.kubeconfigSecretRef;
+  return {
+    remedy:
+      'have the provider run `tributary tenant-kubeconfig` again, put what it prints into FILE, and replace the Secret',
+    run: `kubectl -n ${namespace} create secret generic ${name} --from-file=kubeconfig=FILE --dry-run=client -o yaml | kubectl replace -f -`,
+  };
 }
 
 /** In milliseconds since 1970. */

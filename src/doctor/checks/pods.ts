@@ -1,4 +1,5 @@
 import { CONDITION_OFFLOADED, LABEL_PROVIDER, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { Pod } from '../../api/wire.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Finding, Findings } from '../finding.ts';
 import { titleOfID } from '../subjects.ts';
@@ -34,18 +35,22 @@ export function podFindings(facts: Facts): readonly Finding[] {
     const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
     return nodes.has(spec?.nodeName ?? '') && condition?.status === 'False';
   });
-  for (const { metadata, spec, status } of waiting.slice(0, MOST)) {
-    const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
-    const provider = nodes.get(spec?.nodeName ?? '')?.metadata.labels?.[LABEL_PROVIDER];
-    const subject = provider === undefined ? (spec?.nodeName ?? '') : titleOfID(facts, provider);
-    const { reason = '', message = '' } = condition ?? {};
-    const said = {
-      tried: `pod ${metadata.namespace ?? ''}/${metadata.name}`,
-      cameBack: `${reason}: ${message}`,
-    };
-    const remedy = REMEDIES[reason];
-    if (remedy === undefined) findings.unknown(subject, said);
-    else findings.problem(subject, said, { remedy });
+  for (const pod of waiting.slice(0, MOST)) {
+    const { nodeName = '' } = pod.spec ?? {};
+    const provider = nodes.get(nodeName)?.metadata.labels?.[LABEL_PROVIDER];
+    judgePod(findings, pod, provider === undefined ? nodeName : titleOfID(facts, provider));
   }
   return findings.all();
+}
+
+function judgePod(findings: Findings, { metadata, status }: Pod, subject: string): void {
+  const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
+  const { reason = '', message = '' } = condition ?? {};
+  const said = {
+    tried: `pod ${metadata.namespace ?? ''}/${metadata.name}`,
+    cameBack: `${reason}: ${message}`,
+  };
+  const remedy = REMEDIES[reason];
+  if (remedy === undefined) findings.unknown(subject, said);
+  else findings.problem(subject, said, { remedy });
 }

@@ -77,6 +77,14 @@ function cureOf(cluster: ForeignCluster, direction: Direction, reason: string | 
       return {
         remedy: `over there: tributary token create; here: tributary peer ${cluster.spec?.endpoint ?? 'ENDPOINT'} --token -`,
       };
+    default:
+      return refusalCure(name, reason);
+  }
+}
+
+/** Somebody or something has said no. */
+function refusalCure(name: string, reason: string | undefined): Cure | undefined {
+  switch (reason) {
     case REASONS.denied:
     case REASONS.deniedHere:
       return {

@@ -51,17 +51,17 @@ function judgePackets(findings: Findings, tunnel: Tunnel, { subject, facts }: Ab
 
 /** `udp from A to B:PORT`, both ways: a test, and a firewall's owner, can act on it. */
 function packetCure(tunnel: Tunnel, { reason }: Condition, facts: Facts): Cure {
-  const ours = ownEndpoint(facts);
-  const theirs = tunnel.status?.connection?.endpoint ?? tunnel.spec.peer?.endpoints[0];
+  const ours = ownEndpoint(facts) ?? 'our gateway';
+  const theirs = endpointOf(tunnel) ?? 'the peer';
   switch (reason) {
     case REASONS.noHandshake:
       return {
-        remedy: `nothing comes from the peer: let UDP through from ${ours ?? 'our gateway'} to ${theirs ?? 'the peer'}, and back from ${theirs ?? 'the peer'} to ${ours ?? 'our gateway'}; and see that a gateway runs over there (there: tributary doctor)`,
+        remedy: `nothing comes from the peer: let UDP through from ${ours} to ${theirs}, and back from ${theirs} to ${ours}; and see that a gateway runs over there (there: tributary doctor)`,
       };
     case REASONS.oneWay:
     case REASONS.noAnswer:
       return {
-        remedy: `packets of the peer arrive, ours do not: let UDP through from ${ours ?? 'our gateway'} to ${theirs ?? 'the peer'}; if it is, look over there (tributary doctor)`,
+        remedy: `packets of the peer arrive, ours do not: let UDP through from ${ours} to ${theirs}; if it is, look over there (tributary doctor)`,
       };
     case REASONS.noEndpoint:
       return {
@@ -72,6 +72,9 @@ function packetCure(tunnel: Tunnel, { reason }: Condition, facts: Facts): Cure {
       return { remedy: 'see the other lines about it' };
   }
 }
+
+const endpointOf = ({ spec, status }: Tunnel): string | undefined =>
+  status?.connection?.endpoint ?? spec.peer?.endpoints[0];
 
 function ownEndpoint({ lists }: Facts): string | undefined {
   const map = itemsOf(lists.configMaps).find(({ metadata }) => metadata.name === GATEWAY_CONFIG_MAP);

@@ -1,4 +1,8 @@
-import { FOREIGN_CLUSTER_CONDITIONS, FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import {
+  FOREIGN_CLUSTER_CONDITIONS,
+  FOREIGN_CLUSTER_REASONS,
+  type ForeignCluster,
+} from '../../api/foreign-cluster.ts';
 import { conditionOf } from '../conditions.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
@@ -25,30 +29,32 @@ export function versionFindings({ apiServer, lists, software }: Facts): readonly
     if (foreignVersion !== undefined)
       kubernetes(metadata.name, `the cluster behind ${metadata.name}`, foreignVersion);
   }
-  for (const cluster of itemsOf(lists.foreignClusters)) {
-    const title = titleOf(cluster);
-    const link = conditionOf(cluster, FOREIGN_CLUSTER_CONDITIONS.connected);
-    const theirs = cluster.status?.link?.software;
-    const tried = `compare Tributary ${software} with what ${title} runs`;
-    if (link?.reason === FOREIGN_CLUSTER_REASONS.incompatible) {
-      findings.problem(
-        title,
-        { tried, cameBack: link.message },
-        {
-          remedy: `the two speak no common protocol: upgrade the older side; here Tributary ${software} runs. Over there: tributary version`,
-        },
-      );
-    } else if (theirs !== undefined) {
-      const [ours = 0, other = 0] = [minorOf(software), minorOf(theirs)];
-      const said = { tried, cameBack: theirs };
-      if (ours === other) findings.ok(title, said);
-      else {
-        const older = ours < other ? 'this cluster' : title;
-        findings.warn(title, said, {
-          remedy: `upgrade ${older}: a peering needs no more than one minor version between its sides`,
-        });
-      }
+  for (const cluster of itemsOf(lists.foreignClusters)) judgePeer(findings, cluster, software);
+  return findings.all();
+}
+
+function judgePeer(findings: Findings, cluster: ForeignCluster, software: string): void {
+  const title = titleOf(cluster);
+  const link = conditionOf(cluster, FOREIGN_CLUSTER_CONDITIONS.connected);
+  const theirs = cluster.status?.link?.software;
+  const tried = `compare Tributary ${software} with what ${title} runs`;
+  if (link?.reason === FOREIGN_CLUSTER_REASONS.incompatible) {
+    findings.problem(
+      title,
+      { tried, cameBack: link.message },
+      {
+        remedy: `the two speak no common protocol: upgrade the older side; here Tributary ${software} runs. Over there: tributary version`,
+      },
+    );
+  } else if (theirs !== undefined) {
+    const [ours = 0, other = 0] = [minorOf(software), minorOf(theirs)];
+    const said = { tried, cameBack: theirs };
+    if (ours === other) findings.ok(title, said);
+    else {
+      const older = ours < other ? 'this cluster' : title;
+      findings.warn(title, said, {
+        remedy: `upgrade ${older}: a peering needs no more than one minor version between its sides`,
+      });
     }
   }
-  return findings.all();
 }

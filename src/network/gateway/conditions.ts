@@ -139,14 +139,19 @@ function configuredOf({ host, refused }: TunnelObservation): Finding | undefined
 }
 
 function connectedOf({ spec, status }: Tunnel, seen: TunnelObservation): Finding | undefined {
-  const { probe, handshakeMs, receivedMs, now, endpoint, dialable } = seen;
+  const { probe } = seen;
   if (probe?.alive === true) {
     const before = status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.connected);
     return aliveOf(probe.lossPercent, before?.reason === lossy ? CALM : LOSSY);
   }
   if (spec.peer === undefined) return unknown('the peer has not told its network yet');
   // The first probes of this process are still under way.
-  if (probe === undefined) return undefined;
+  return probe === undefined ? undefined : unansweredOf(seen);
+}
+
+/** Probes do not come back. */
+function unansweredOf(seen: TunnelObservation): Finding {
+  const { handshakeMs, receivedMs, now, endpoint, dialable } = seen;
   if (handshakeMs !== undefined && isQuiet(seen)) {
     // Without a number, so that the condition does not change each second.
     const message = 'nothing comes from the peer any more: is UDP let through, and does its gateway run?';

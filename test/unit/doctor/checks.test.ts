@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import type { PolicyRule } from '../../../src/api/rbac.ts';
 import { lackingRules } from '../../../src/doctor/checks/access.ts';
 import { examine } from '../../../src/doctor/examine.ts';
 import type { Facts, Lists, Seen } from '../../../src/doctor/facts.ts';
@@ -355,7 +356,7 @@ describe('examine', () => {
 });
 
 describe('lackingRules', () => {
-  const rule = (verbs: string[], more: object = {}) => ({
+  const rule = (verbs: string[], more: object = {}): PolicyRule => ({
     apiGroups: [''],
     resources: ['pods'],
     verbs,

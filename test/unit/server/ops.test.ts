@@ -86,6 +86,6 @@ test('a port that is taken fails the start', async () => {
     components: () => states.now,
     log: silentLogger,
   });
-  await expect(second.start(new AbortController().signal)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await expect(second.start(new AbortController().signal)).rejects.toMatchObject({ code: 'Conflict' });
   expect(second.port).toBeUndefined();
 });
