@@ -2,8 +2,7 @@
 /** The process: its signals, its streams, its exit code. Nothing else may touch them. */
 import { basename } from 'node:path';
 
-import { isCompletion, runCli } from './cli/cli.ts';
-import { commandInput, terminalOf } from './cli/command-line.ts';
+import { versionLine } from './cli/version-line.ts';
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -14,19 +13,29 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-void runCli(
-  process.argv.slice(2),
-  {
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
-    input: commandInput(process.stdin, process.stdout),
-    ...terminalOf(process.stdout, process.env),
-  },
-  stop.signal,
-  // As a plug-in of kubectl.
-  basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl tributary' : undefined,
-).then((code) => {
-  process.exitCode = code;
+const args = process.argv.slice(2);
+
+async function run(): Promise<void> {
+  const [{ isCompletion, runCli }, { commandInput, terminalOf }] = await Promise.all([
+    import('./cli/cli.ts'),
+    import('./cli/command-line.ts'),
+  ]);
+  process.exitCode = await runCli(
+    args,
+    {
+      out: (text) => process.stdout.write(text),
+      err: (text) => process.stderr.write(text),
+      input: commandInput(process.stdin, process.stdout),
+      ...terminalOf(process.stdout, process.env),
+    },
+    stop.signal,
+    // As a plug-in of kubectl.
+    basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl tributary' : undefined,
+  );
   // A connection or a credential plug-in that hangs must not hold the prompt.
-  if (isCompletion(process.argv.slice(2))) process.exit();
-});
+  if (isCompletion(args)) process.exit();
+}
+
+// Scripts ask for it all the time: it does not wait until all other commands are loaded.
+if (args.length === 1 && args[0] === 'version') process.stdout.write(versionLine());
+else void run();

@@ -3,6 +3,7 @@ import { BUILD, VERSION } from '../version.ts';
 import { type Command, defineCommand } from './command.ts';
 import { EXIT } from './command-line.ts';
 import { formatOf, OUTPUT, printedAs } from './output.ts';
+import { versionLine } from './version-line.ts';
 
 export const versionCommand: Command = defineCommand({
   name: 'version',
@@ -10,14 +11,13 @@ export const versionCommand: Command = defineCommand({
   options: OUTPUT,
   examples: [{ line: 'tributary version -o json', does: 'Show it as JSON' }],
   act: async (line, { io }) => {
-    const built = BUILD === undefined ? '' : ` (commit ${BUILD.commit}, built ${BUILD.date})`;
     const data = {
       version: VERSION,
       ...BUILD,
       node: process.versions.node,
       platform: `${process.platform}-${process.arch}`,
     };
-    io.out(printedAs(formatOf(line), data, () => `tributary ${VERSION}${built}\n`));
+    io.out(printedAs(formatOf(line), data, versionLine));
     return Promise.resolve(EXIT.ok);
   },
 });

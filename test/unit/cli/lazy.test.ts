@@ -18,7 +18,7 @@ const HEAVY = [
 test('what is heavy is not loaded before a command acts', async () => {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts'],
+    entryPoints: ['src/cli/cli.ts'],
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -28,7 +28,7 @@ test('what is heavy is not loaded before a command acts', async () => {
     logLevel: 'silent',
   });
   /** Each file that is loaded at once, with the one that imports it. */
-  const importer = new Map([['src/main.ts', '']]);
+  const importer = new Map([['src/cli/cli.ts', '']]);
   for (const [file] of importer) {
     for (const { path, kind } of metafile.inputs[file]?.imports ?? []) {
       if (kind !== 'dynamic-import' && !importer.has(path)) importer.set(path, file);
