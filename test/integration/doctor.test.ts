@@ -22,6 +22,7 @@ import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { Doctor } from '../support/doctor.ts';
+import { short } from '../support/long.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /**
@@ -37,6 +38,10 @@ const OPTIONS = { 'pod-cidr': '10.244.0.0/16' };
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`the doctor is not tested on whole peerings: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;
+
+/** Six of the rows take most of the time. */
+const testLong =
+  short('further faults that are injected for the doctor', { short: 0, long: 6 }) > 0 ? test : test.skip;
 
 describeInLab('the doctor', () => {
   let lab: PeeringLab;
@@ -103,7 +108,7 @@ describeInLab('the doctor', () => {
     await doctor.isContent(at(rome), { check: 'rights' });
   });
 
-  test('the endpoint is that of another cluster', async () => {
+  testLong('the endpoint is that of another cluster', async () => {
     timed('endpoint');
     const name = (await rome.foreign(milan.id))?.metadata.name ?? '';
     const body = { spec: { endpoint: `${rome.address}:7443` } };
@@ -131,7 +136,7 @@ describeInLab('the doctor', () => {
     await rome.client.delete(pods, { name: 'large', namespace: 'default' }, { gracePeriodSeconds: 0 });
   });
 
-  test('the webhook is not reached', async () => {
+  testLong('the webhook is not reached', async () => {
     timed('webhook');
     await rome.client.create(namespaces, { metadata: { name: 'shop', labels: { [LABEL_OFFLOAD]: 'true' } } });
     await doctor.isContent(at(rome), { check: 'webhook' });
@@ -142,7 +147,7 @@ describeInLab('the doctor', () => {
     await doctor.isContent(at(rome), { check: 'webhook' });
   });
 
-  test('a clock is ten minutes off', async () => {
+  testLong('a clock is ten minutes off', async () => {
     timed('clock');
     const file = join(directory, 'clock');
     writeFileSync(file, String(TEN_MINUTES_MS));
@@ -159,7 +164,7 @@ describeInLab('the doctor', () => {
     await again(rome);
   });
 
-  test('a peer is too old', async () => {
+  testLong('a peer is too old', async () => {
     timed('version');
     const past = new URL('./support/past-peer.ts', import.meta.url).pathname;
     await again(milan, { imports: [past] });
@@ -169,7 +174,7 @@ describeInLab('the doctor', () => {
     await doctor.isContent(at(rome), { check: 'versions' });
   });
 
-  test('a certificate has expired', async () => {
+  testLong('a certificate has expired', async () => {
     timed('certificate');
     const { pki, server } = milan.cluster;
     const { cert, key } = await pki.authority.issue({ commonName: 'guest', days: -1 });
@@ -223,7 +228,7 @@ describeInLab('the doctor', () => {
     await rome.client.delete(virtualNodes, { name: 'guest' });
   });
 
-  test('the DNS of tenants is broken', async () => {
+  testLong('the DNS of tenants is broken', async () => {
     timed('dns');
     const labels = { 'k8s-app': 'kube-dns' };
     const metadata = { namespace: 'kube-system', labels };

@@ -5,7 +5,6 @@ import { definitions } from '../../api/resources.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import { MORE_OBJECTS } from '../../deploy/installation/more.ts';
 import { forgeInstallation } from '../../deploy/installation/objects.ts';
-import { UNINSTALLING } from '../../deploy/installation/uninstall-fence.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
 import { typeOf } from '../../kube/apply.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
@@ -158,8 +157,6 @@ async function bring(session: InstallSession, { objects, values, timeoutMs }: Br
     if (what === 'kinds') await untilServed(session, part);
   }
   await apply(session, forgeInstalled(VERSION, values));
-  // An uninstallation that was given up.
-  await remove(session, { apiVersion: 'v1', kind: 'ConfigMap', metadata: UNINSTALLING });
   const others = await othersInstalled(session, objects);
   for (const object of others.toReversed()) await remove(session, object);
   if (others.length > 0)

@@ -16,7 +16,7 @@ import { API_VERSION, virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
-import { forgeUninstallFence, forgeUninstalling } from '../../deploy/installation/uninstall-fence.ts';
+import { forgeUninstallFence } from '../../deploy/installation/uninstall-fence.ts';
 import { isEnded, stateLine } from '../peering/foreign-clusters.ts';
 import { found, ifMissing, listed, nameOf, release, remove, removeAll, untilNone } from './objects.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
@@ -44,7 +44,7 @@ export async function closeDoor(session: InstallSession): Promise<void> {
   if ((await kindsLeft(session)).length === 0) return;
   // Without our namespace no role runs, and nobody makes anything.
   if ((await found(session, namespaces, { name: SYSTEM_NAMESPACE })) === undefined) return;
-  await applyManifests(client, [...forgeUninstallFence(), forgeUninstalling()], { signal });
+  await applyManifests(client, forgeUninstallFence('closed'), { signal });
   // It refuses to delete what a label would make again; nothing is made again now.
   await remove(session, SHORT_FORM_BINDING);
   await mustBe(session, {
