@@ -83,7 +83,7 @@ const OTHERS: readonly ResourceType<KubeObject>[] = [
   clusterModes,
 ];
 
-async function kindsLeft(session: InstallSession): Promise<ResourceType<KubeObject>[]> {
+export async function kindsLeft(session: InstallSession): Promise<ResourceType<KubeObject>[]> {
   const left: ResourceType<KubeObject>[] = [];
   for (const type of [namespaceOffloadings, ...OTHERS] as ResourceType<KubeObject>[]) {
     const answer = await session.client.list(type, { signal: session.signal }).catch(ifMissing);

@@ -21,6 +21,7 @@ import {
   closeDoor,
   endOffloading,
   endPeerings,
+  kindsLeft,
   removeObjects,
   removeTenants,
 } from './uninstall-peerings.ts';
@@ -103,9 +104,11 @@ export async function uninstall(args: UninstallArguments, session: Session): Pro
 async function prepare(bounds: Bounds, session: InstallSession): Promise<void> {
   await closeDoor(session);
   if (!(await isRoleReady(session))) {
-    session.io.err(
-      'role cluster is not running: peerings end without the other side, which keeps its half\n',
-    );
+    if ((await kindsLeft(session)).length > 0) {
+      session.io.err(
+        'role cluster is not running: peerings end without the other side, which keeps its half\n',
+      );
+    }
     await removeObjects(session, { ...bounds, peerMs: 0 });
     return removeTenants(session, bounds);
   }
