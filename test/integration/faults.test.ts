@@ -17,7 +17,7 @@ const TIMEOUT_MS = 300_000;
 /** Less than a test may take, so that it says what it has waited for. */
 const WAIT_MS = 120_000;
 const REPLICAS = 20;
-const KILLS = short('kills of an agent during two rollouts', { short: 5, long: 40 });
+const KILLS = short('kills of an agent during two rollouts', { short: 3, long: 40 });
 const LONGEST_LIFE_MS = 3_000;
 
 let lab: AgentLab;

@@ -119,7 +119,7 @@ describeInLab('a tether that cannot be', () => {
       );
       expect(await refused(rome, ['tether', 'milan', '--lost-after', 'soon'])).toMatch(/not a duration/);
       expect(await refused(rome, ['tether', 'milan', '--after-loss', 'Wait'])).toMatch(
-        /Retether or Autonomous/,
+        /must be one of Retether, Autonomous/,
       );
       expect(await refused(rome, ['tether', 'milan', '--token', '-'], '\n')).toMatch(
         /standard input, which is empty/,

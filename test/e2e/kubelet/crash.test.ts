@@ -12,7 +12,7 @@ import { short } from '../../support/long.ts';
 import { seeded, type Chance } from '../../support/seed.ts';
 
 const NAMESPACE = 'crash';
-const KILLS = short('kills of an agent during rollouts', { short: 5, long: 20 });
+const KILLS = short('kills of an agent during rollouts', { short: 3, long: 20 });
 const REPLICAS = 10;
 /** From before its first request until well into its work, so that kills hit it at any point. */
 const LIFE_MS = { least: 300, most: 3_000 };

@@ -7,6 +7,7 @@ import { FenceRenewal } from '../../../../src/peering/mode/renewal.ts';
 import type { RenewParams, RenewResult } from '../../../../src/peering/protocol/documents.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { short } from '../../../support/long.ts';
 import { fc } from '../../../support/property.ts';
 
 /** A device and a company with clocks of their own, and a network between them that loses, delays and delivers late. */
@@ -166,12 +167,14 @@ async function lived(steps: readonly { event: Event; seconds: number }[]): Promi
   }
 }
 
+const LIVES = short('lives of a fence, with other faults each', { short: 150, long: 400 });
+
 test('whatever is cut, delayed or restarted, with clocks 30 s apart, never may both run the pods', async () => {
   let ran = 0;
   const holds = fc.asyncProperty(events, async (steps) => {
     ran += await lived(steps);
   });
-  await fc.assert(holds, { numRuns: 400 });
+  await fc.assert(holds, { numRuns: LIVES });
   // Otherwise it would prove nothing.
   expect(ran).toBeGreaterThan(0);
 });
