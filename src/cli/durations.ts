@@ -1,4 +1,5 @@
 import { TributaryError } from '../lib/errors.ts';
+import type { CommandLine } from './command-line.ts';
 
 const DAY = 86_400;
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: DAY };
@@ -24,3 +25,7 @@ export function parseSeconds(text: string, { option, least = 1, most = TEN_YEARS
     `${from}"${text}" is not a duration from ${least}s to ${most / DAY}d, such as 60s or 1h`,
   );
 }
+
+/** `--timeout` of a command, in milliseconds; `fallback` counts where it is not given. Throws Invalid. */
+export const timeoutMsOf = ({ values }: Pick<CommandLine, 'values'>, fallback: string): number =>
+  parseSeconds(values['timeout'] ?? fallback, { option: 'timeout' }) * 1000;

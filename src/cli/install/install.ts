@@ -11,7 +11,7 @@ import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { VERSION } from '../../version.ts';
 import type { Command, Options } from '../command.ts';
 import { type CommandLine, EXIT, printYaml } from '../command-line.ts';
-import { parseSeconds } from '../durations.ts';
+import { timeoutMsOf } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { factsOf } from './facts.ts';
 import { helmRelease } from './helm.ts';
@@ -96,7 +96,7 @@ function parse(line: CommandLine): InstallArguments {
     chosen,
     isDry: flags.has('dry-run'),
     isSure: flags.has('yes'),
-    timeoutMs: parseSeconds(values['timeout'] ?? '5m', { option: 'timeout' }) * 1000,
+    timeoutMs: timeoutMsOf(line, '5m'),
   };
 }
 

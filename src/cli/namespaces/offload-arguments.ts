@@ -10,7 +10,7 @@ import type { VirtualNode } from '../../api/virtual-node.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Options } from '../command.ts';
 import { type CommandLine, listOf, wrongForm } from '../command-line.ts';
-import { parseSeconds } from '../durations.ts';
+import { timeoutMsOf } from '../durations.ts';
 import { clusterNameOf, providerOf } from '../look/use.ts';
 import { OVERWRITE } from '../overwrite.ts';
 import { checkedNamespace } from './offloading.ts';
@@ -70,7 +70,7 @@ export function parseOffload({ values, flags, positionals: [name = ''] }: Comman
     clusters: clustersOf(values['clusters']),
     mayOverwrite: flags.has('overwrite'),
     isDry: flags.has('dry-run'),
-    timeoutMs: parseSeconds(values['timeout'] ?? '60s', { option: 'timeout' }) * 1000,
+    timeoutMs: timeoutMsOf({ values }, '60s'),
   };
 }
 

@@ -11,7 +11,7 @@ import { deleteByUid } from '../../kube/write.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
-import { parseSeconds } from '../durations.ts';
+import { timeoutMsOf } from '../durations.ts';
 import { watchRole } from '../peering/cluster-mode.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { followObject } from '../peering/foreign-clusters.ts';
@@ -47,7 +47,7 @@ export const unoffloadCommand: Command = clusterCommand({
   parse: ({ positionals: [name = ''], flags, values }: CommandLine): UnoffloadArguments => ({
     namespace: checkedNamespace(name),
     isDry: flags.has('dry-run'),
-    timeoutMs: parseSeconds(values['timeout'] ?? '120s', { option: 'timeout' }) * 1000,
+    timeoutMs: timeoutMsOf({ values }, '120s'),
   }),
   run: unoffload,
 });

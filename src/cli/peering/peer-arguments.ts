@@ -6,7 +6,7 @@ import { isClusterID } from '../../api/forms.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import type { Options } from '../command.ts';
 import { listOf, wrongForm, type CommandIo, type CommandLine } from '../command-line.ts';
-import { parseSeconds } from '../durations.ts';
+import { timeoutMsOf } from '../durations.ts';
 import type { Where } from '../kubeconfig.ts';
 
 const WISHES = ['Auto', 'Enabled', 'Disabled'] as const;
@@ -74,7 +74,7 @@ function byContext(line: CommandLine): PeerArguments {
     isMutual: flags.has('mutual'),
     ...(values['share'] !== undefined && { sharePercent: percent(values['share']) }),
     ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),
-    timeoutMs: parseSeconds(values['timeout'] ?? DEFAULT_TIMEOUT, { option: 'timeout' }) * 1000,
+    timeoutMs: timeoutMsOf(line, DEFAULT_TIMEOUT),
   };
 }
 
@@ -106,7 +106,7 @@ export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerA
     outgoing: wish('outgoing', values['outgoing'] ?? 'Enabled'),
     ...(incoming !== undefined && { incoming: wish('incoming', incoming) }),
     ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),
-    timeoutMs: parseSeconds(values['timeout'] ?? DEFAULT_TIMEOUT, { option: 'timeout' }) * 1000,
+    timeoutMs: timeoutMsOf(line, DEFAULT_TIMEOUT),
   };
 }
 

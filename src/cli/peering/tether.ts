@@ -14,7 +14,7 @@ import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
-import { parseSeconds } from '../durations.ts';
+import { parseSeconds, timeoutMsOf } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
 import { clusterCommand, type Session } from './environment.ts';
 import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
@@ -58,7 +58,7 @@ export const tetherCommand: Command = clusterCommand({
     return {
       wanted,
       token,
-      timeoutMs: parseSeconds(line.values['timeout'] ?? '120s', { option: 'timeout' }) * 1000,
+      timeoutMs: timeoutMsOf(line, '120s'),
       terms,
     };
   },

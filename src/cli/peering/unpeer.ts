@@ -9,7 +9,7 @@ import { virtualNodes } from '../../api/virtual-node.ts';
 import type { Condition, KubeObject } from '../../api/wire.ts';
 import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
-import { parseSeconds } from '../durations.ts';
+import { timeoutMsOf } from '../durations.ts';
 import { ignoring } from '../../lib/errors.ts';
 import { clusterCommand, type Session } from './environment.ts';
 import {
@@ -66,7 +66,7 @@ function parse(line: CommandLine): UnpeerArguments {
     directions: named.length === 0 ? DIRECTIONS : named,
     isForced: line.flags.has('force'),
     mayDeleteVolumes: line.flags.has('delete-volumes') || line.flags.has('force'),
-    timeoutMs: parseSeconds(line.values['timeout'] ?? '60s', { option: 'timeout' }) * 1000,
+    timeoutMs: timeoutMsOf(line, '60s'),
   };
 }
 

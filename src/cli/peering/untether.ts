@@ -7,7 +7,7 @@ import type { KubeObject } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
-import { parseSeconds } from '../durations.ts';
+import { timeoutMsOf } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
 import { clusterCommand, type Session } from './environment.ts';
 import { followObject } from './foreign-clusters.ts';
@@ -30,7 +30,7 @@ export const untetherCommand: Command = clusterCommand({
   examples: [{ line: 'tributary untether', does: 'Decide about the own nodes again' }],
   parse: (line): UntetherArguments => ({
     deleteGuests: line.flags.has('delete-guests'),
-    timeoutMs: parseSeconds(line.values['timeout'] ?? '60s', { option: 'timeout' }) * 1000,
+    timeoutMs: timeoutMsOf(line, '60s'),
   }),
   run: untether,
 });

@@ -1,5 +1,5 @@
 import type { PeeringRequest } from '../../api/peering-request.ts';
-import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import { FOREIGN_CLUSTER_REASONS, PEERING_PHASES } from '../../api/foreign-cluster.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
 import { present } from '../../lib/fields.ts';
 import { verifySignature } from '../identity/identity.ts';
@@ -67,23 +67,13 @@ export function offerDocumentOf(request: PeeringRequest, own: PeerIdentity): Off
 /** Said until the cause is written into the status. */
 const REVOKED = { reason: FOREIGN_CLUSTER_REASONS.revoked, message: 'the PeeringRequest is being deleted' };
 
-const PHASES: readonly PeeringReport['phase'][] = [
-  'None',
-  'Pending',
-  'Offered',
-  'Accepted',
-  'Established',
-  'Denied',
-  'Ending',
-];
-
 /** For the ForeignCluster's `incoming`. */
 export function reportOf(request: PeeringRequest | undefined): PeeringReport {
   if (request === undefined) return { phase: 'None' };
   const { phase: written, reason, message } = request.status ?? {};
   const phase = request.metadata.deletionTimestamp === undefined ? written : 'Ending';
   return {
-    phase: PHASES.find((known) => known === phase) ?? 'Pending',
+    phase: PEERING_PHASES.find((known) => known === phase) ?? 'Pending',
     ...(reason !== undefined && { reason }),
     ...(message !== undefined && { message }),
   };
