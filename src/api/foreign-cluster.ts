@@ -134,6 +134,9 @@ export const DIRECTIONS: readonly Direction[] = ['outgoing', 'incoming'];
 export const disabledIn = ({ spec }: ForeignCluster): Direction[] =>
   DIRECTIONS.filter((direction) => spec?.[direction] === 'Disabled');
 
+/** Of the Secret in our namespace that holds another cluster's join token; `cluster`: the name of its ForeignCluster. */
+export const peerTokenSecretName = (cluster: string): string => `tributary-peer-token-${cluster}`;
+
 export const foreignClusters: ResourceType<ForeignCluster> = clusterScoped(
   'tributary.dev/v1alpha1',
   'ForeignCluster',

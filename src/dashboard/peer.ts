@@ -1,5 +1,5 @@
 /** Peers with a cluster whose identity is known: from a ClusterID, or from a join token, which begins with it. */
-import { foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
+import { foreignClusters, type ForeignCluster, peerTokenSecretName } from '../api/foreign-cluster.ts';
 import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { ANNOTATION_FORCE } from '../api/names.ts';
 import { secrets } from '../api/resources.ts';
@@ -24,7 +24,7 @@ export async function peer(
     clusterID,
     endpoint,
     outgoing: 'Enabled' as const,
-    ...(token !== undefined && { joinTokenSecretRef: { name: secretName(name), key: KEY } }),
+    ...(token !== undefined && { joinTokenSecretRef: { name: peerTokenSecretName(name), key: KEY } }),
   };
   const written =
     known === undefined
@@ -49,11 +49,8 @@ function changeOf({ spec, metadata: { annotations = {} } }: ForeignCluster, want
   };
 }
 
-/** The same as that of `tributary peer`. */
-const secretName = (cluster: string): string => `tributary-peer-token-${cluster}`;
-
 async function writeToken(cluster: string, token: string, { client, signal }: Hands): Promise<void> {
-  const ref = { namespace: SYSTEM_NAMESPACE, name: secretName(cluster) };
+  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(cluster) };
   const data = { [KEY]: Buffer.from(token).toString('base64') };
   const metadata = { ...ref, labels: { [LABEL_APP_NAME]: APP_NAME } };
   try {
@@ -70,7 +67,7 @@ async function ownToken(
   { client, signal }: Hands,
 ): Promise<void> {
   const owner = { apiVersion: 'tributary.dev/v1alpha1', kind: 'ForeignCluster', name, uid };
-  const ref = { namespace: SYSTEM_NAMESPACE, name: secretName(name) };
+  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(name) };
   const body = { metadata: { ownerReferences: [owner] } };
   await client.patch(secrets, ref, { type: 'merge', body }, { signal });
 }

@@ -4,6 +4,7 @@ import {
   type ForeignCluster,
   foreignClusters,
   type ForeignClusterSpec,
+  peerTokenSecretName,
   type PeeringWish,
 } from '../../api/foreign-cluster.ts';
 import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
@@ -15,8 +16,6 @@ import { idOf, listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';
 
 const TOKEN_KEY = 'token';
-/** Of the Secret that holds another cluster's token for us. */
-const tokenSecretName = (cluster: string): string => `tributary-peer-token-${cluster}`;
 
 export interface WrittenCluster {
   object: ForeignCluster;
@@ -89,7 +88,7 @@ const specOf = (name: string, args: PeerArguments): ForeignClusterSpec => {
     outgoing,
     ...(incoming !== undefined && { incoming }),
     ...(namespaces !== undefined && { namespaces }),
-    ...(token !== undefined && { joinTokenSecretRef: { name: tokenSecretName(name), key: TOKEN_KEY } }),
+    ...(token !== undefined && { joinTokenSecretRef: { name: peerTokenSecretName(name), key: TOKEN_KEY } }),
   };
 };
 
@@ -140,7 +139,7 @@ export async function giveToken(
 ): Promise<() => Promise<void>> {
   const { client, signal } = session;
   const { name } = cluster.metadata;
-  const ref = { namespace: SYSTEM_NAMESPACE, name: tokenSecretName(name) };
+  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(name) };
   const former = await client.get(secrets, ref, { signal }).catch(ignoring('NotFound'));
   await writeToken(name, token, session);
   const refer = async (
@@ -159,7 +158,7 @@ export async function giveToken(
 }
 
 async function writeToken(cluster: string, token: string, { client, signal }: Session): Promise<void> {
-  const ref = { namespace: SYSTEM_NAMESPACE, name: tokenSecretName(cluster) };
+  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(cluster) };
   const data = { [TOKEN_KEY]: Buffer.from(token).toString('base64') };
   try {
     const metadata = { ...ref, labels: { [LABEL_APP_NAME]: APP_NAME } };
@@ -175,7 +174,7 @@ async function ownToken({ metadata }: ForeignCluster, { client, signal }: Sessio
   const { name, uid } = metadata;
   const owner = { apiVersion: 'tributary.dev/v1alpha1', kind: 'ForeignCluster', name, uid };
   const body = { metadata: { ownerReferences: [owner] } };
-  const ref = { namespace: SYSTEM_NAMESPACE, name: tokenSecretName(name) };
+  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(name) };
   await client.patch(secrets, ref, { type: 'merge', body }, { signal });
 }
 
