@@ -124,7 +124,7 @@ async function showKill(bench: Workbench, stage: Stage): Promise<void> {
   const { address } = await webIn(bench, 'milan');
   const ping = 'kubectl -n shop exec cli-rome-2 -- ping -c 50 -i 0.2';
   const running = stage.begin(bench, `${ping} ${address}`);
-  const killed = killIn(gateway.netns, /main\.js gateway/);
+  const killed = killIn(gateway.netns, /main\.js run gateway/);
   check(killed === 1, `there was one gateway on ${gateway.name}`);
   stage.say(`kill -9 of the gateway on ${gateway.name}`);
   const { stdout } = await running.ended;

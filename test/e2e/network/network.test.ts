@@ -256,7 +256,7 @@ test('kill -9 of the gateway during a transfer: no gap and no loss that is not t
   await using load = await startLoad(gateway);
   while (!isFine() && excesses.length < ATTEMPTS) {
     const calm = await load.probe();
-    const killed = await load.probe(() => expect(killIn(gateway.netns, /main\.js gateway/)).toBe(1));
+    const killed = await load.probe(() => expect(killIn(gateway.netns, /main\.js run gateway/)).toBe(1));
     excesses.push({ gapMs: killed.gapMs - calm.gapMs, lost: killed.lost - calm.lost });
     console.info(`kill -9 of the gateway: ${JSON.stringify({ calm, killed })}; iperf3: ${load.rates()}`);
     await network.untilReady('rome');

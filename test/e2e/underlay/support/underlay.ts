@@ -126,7 +126,7 @@ export class Underlay {
   async makeActive(node: string): Promise<void> {
     await this.gatewaysReady();
     if ((await this.gateway()) === node) return;
-    const halted = processesIn(this.node(this.other(node)).netns, /main\.js gateway/);
+    const halted = processesIn(this.node(this.other(node)).netns, /main\.js run gateway/);
     for (const id of halted) signalProcess(id, 'SIGSTOP');
     try {
       await until(`${node} leads`, async () => (await this.gateway()) === node);
