@@ -83,7 +83,6 @@ async function servedPort({ client, signal }: Session): Promise<string> {
     throw new TributaryError(
       'NotFound',
       `there is no Deployment ${ref.namespace}/${ref.name}: is Tributary installed in this cluster?`,
-      { cause },
     );
   });
   const args = deployment.spec?.template.spec?.containers[0]?.args ?? [];

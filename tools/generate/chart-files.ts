@@ -57,7 +57,7 @@ function schemaOf(field: Field): object {
   const common = { description: field.what, default: field.default };
   switch (field.kind) {
     case 'text':
-      return { ...common, type: 'string', ...(field.pattern !== undefined && { pattern: orNothing(field) }) };
+      return { ...common, type: 'string', ...(field.form !== undefined && { pattern: orNothing(field) }) };
     case 'choice':
       return { ...common, type: 'string', enum: field.choices };
     case 'number':
@@ -71,15 +71,17 @@ function schemaOf(field: Field): object {
         items: {
           type: 'string',
           minLength: 1,
-          ...(field.pattern !== undefined && { pattern: field.pattern }),
+          ...(field.form !== undefined && { pattern: field.form.pattern }),
         },
       };
   }
 }
 
 /** A template says what to do where the image is missing; a schema could only say that it does not match. */
-const orNothing = ({ default: value, pattern = '' }: Extract<Field, { kind: 'text' }>): string =>
-  value === '' && !pattern.startsWith('^$|') ? `^$|${pattern}` : pattern;
+const orNothing = ({ default: value, form }: Extract<Field, { kind: 'text' }>): string => {
+  const pattern = form?.pattern ?? '';
+  return value === '' && !pattern.startsWith('^$|') ? `^$|${pattern}` : pattern;
+};
 
 const schema = (): object => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -104,7 +104,9 @@ function readFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new TributaryError('Invalid', `cannot read ${file}: ${errorMessage(error)}`, { cause: error });
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const why = isMissing ? `there is no file ${file} (--values)` : errorMessage(error);
+    throw new TributaryError('Invalid', why);
   }
 }
 

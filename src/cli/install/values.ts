@@ -6,6 +6,7 @@ import {
   argumentsFor,
   defaultValues,
   type Field,
+  type Form,
   type InstalledRole,
   type InstallValues,
   VALUE_NAMES,
@@ -108,19 +109,19 @@ function wrongIn(field: Field, value: unknown): string | undefined {
     case 'list':
       return wrongInList(field, value);
     default:
-      return wrongText(field.pattern, value);
+      return wrongText(field.form, value);
   }
 }
 
-function wrongInList({ pattern }: { pattern?: string }, value: unknown): string | undefined {
+function wrongInList({ form }: { form?: Form }, value: unknown): string | undefined {
   if (!Array.isArray(value)) return 'is no list';
-  return value.map((one) => wrongText(pattern, one)).find((wrong) => wrong !== undefined);
+  return value.map((one) => wrongText(form, one)).find((wrong) => wrong !== undefined);
 }
 
-function wrongText(pattern: string | undefined, value: unknown): string | undefined {
+function wrongText(form: Form | undefined, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'is no text';
-  if (pattern === undefined || new RegExp(pattern, 'u').test(value)) return undefined;
-  return `does not have the form ${pattern}`;
+  if (form === undefined || new RegExp(form.pattern, 'u').test(value)) return undefined;
+  return `is not ${form.says}`;
 }
 
 const ROLES: readonly InstalledRole[] = ['cluster', 'gateway', 'node'];

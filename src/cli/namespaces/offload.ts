@@ -62,7 +62,7 @@ export const offloadCommand: Command = clusterCommand({
 async function offload(args: OffloadArguments, session: Session): Promise<number> {
   const { client, io, signal } = session;
   const { namespace, isDry, timeoutMs } = args;
-  await readNamespace(namespace, session);
+  await readNamespace(namespace, `make it with: kubectl create namespace ${namespace}`, session);
   const { items: all } = await client.list(virtualNodes, { signal });
   if (all.length === 0 && !isDry) throw new TributaryError('NotFound', NO_CLUSTER);
   const clusterSelector = selectorOf(args.clusters, all);

@@ -33,12 +33,15 @@ export function checkedNamespace(name: string): string {
   );
 }
 
-/** Throws NotFound, and Invalid where a peer has brought it. */
-export async function readNamespace(name: string, { client, signal }: Session): Promise<Namespace> {
+/** Throws NotFound with this advice (and not the API server's words, which say the same), Invalid where a peer has brought it. */
+export async function readNamespace(
+  name: string,
+  advice: string,
+  { client, signal }: Session,
+): Promise<Namespace> {
   const found = await client.get(namespaces, { name }, { signal }).catch((error: unknown) => {
     if (!hasCode(error, 'NotFound')) throw error;
-    const advice = `make it with: kubectl create namespace ${name}`;
-    throw new TributaryError('NotFound', `there is no namespace "${name}"; ${advice}`, { cause: error });
+    throw new TributaryError('NotFound', `there is no namespace "${name}"; ${advice}`);
   });
   if (peerOf(found) !== '') {
     throw new TributaryError(

@@ -84,7 +84,7 @@ async function unoffload(
   session: Session,
 ): Promise<number> {
   const { client, io, signal } = session;
-  const found = await readNamespace(namespace, session);
+  const found = await readNamespace(namespace, 'see: kubectl get namespaces', session);
   const offloading = await readOffloading(namespace, session);
   const plan = planOf(found, offloading);
   if (offloading === undefined && plan.label === undefined) {

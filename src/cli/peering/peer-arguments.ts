@@ -1,5 +1,6 @@
 import type { PeeringWish } from '../../api/foreign-cluster.ts';
 import { ENDPOINT_PATTERN } from '../../api/limits.ts';
+import { checkedLabel, checkedSubdomain } from '../../api/manifest.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import { isClusterID } from '../../api/forms.ts';
@@ -73,10 +74,13 @@ function byContext(line: CommandLine): PeerArguments {
     outgoing: 'Enabled',
     isMutual: flags.has('mutual'),
     ...(values['share'] !== undefined && { sharePercent: percent(values['share']) }),
-    ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),
+    ...(namespaces !== undefined && { namespaces: checkedNamespaces(namespaces) }),
     timeoutMs: timeoutMsOf(line, DEFAULT_TIMEOUT),
   };
 }
+
+const checkedNamespaces = (text: string): string[] =>
+  listOf(text).map((name) => checkedLabel('--namespaces', name));
 
 function refuseWith({ values, flags }: CommandLine, names: readonly string[], why: string): void {
   const given = names.find((name) => values[name] !== undefined || flags.has(name));
@@ -102,10 +106,11 @@ export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerA
   const { name, incoming, namespaces } = values;
   return {
     endpoint: checkedEndpoint(endpoint),
-    ...present({ clusterID, token, name }),
+    ...present({ clusterID, token }),
+    ...(name !== undefined && { name: checkedSubdomain('--name', name) }),
     outgoing: wish('outgoing', values['outgoing'] ?? 'Enabled'),
     ...(incoming !== undefined && { incoming: wish('incoming', incoming) }),
-    ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),
+    ...(namespaces !== undefined && { namespaces: checkedNamespaces(namespaces) }),
     timeoutMs: timeoutMsOf(line, DEFAULT_TIMEOUT),
   };
 }
@@ -142,7 +147,7 @@ function checkSomebodyIsThere(flags: ReadonlySet<string>, { input }: CommandIo):
   if (input?.isTerminal === true) return;
   throw new TributaryError(
     'Invalid',
-    'without --id or --token a person has to confirm who answers, and there is no terminal',
+    'without --id or --token a person has to confirm who answers, and there is no terminal: add one of them',
   );
 }
 
@@ -150,7 +155,7 @@ function checkedEndpoint(text: string): string {
   const isBare = /^(\[[^\]]*\]|[^:]+)$/.test(text);
   const endpoint = isBare ? `${text}:${DEFAULT_PORT}` : text;
   if (new RegExp(ENDPOINT_PATTERN, 'u').test(endpoint)) return endpoint;
-  throw new TributaryError('Invalid', `endpoint "${text}" is not of the form host:port`);
+  throw new TributaryError('Invalid', `ENDPOINT "${text}" is not of the form HOST:PORT`);
 }
 
 function wish(option: string, text: string): PeeringWish {

@@ -3,6 +3,7 @@ import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { formatOf, OUTPUT, printedAs } from '../output.ts';
+import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import { parseSeconds } from '../durations.ts';
 import { silentLogger } from '../../lib/log.ts';
@@ -65,7 +66,12 @@ const deleteCommand = clusterCommand({
   arguments: [{ name: 'NAME', text: 'name of the token', names: 'tokens' }],
   parse: ({ positionals: [name = ''] }) => name,
   run: async (name, session) => {
-    await tokensOf(session).delete(name, session.signal);
+    await tokensOf(session)
+      .delete(name, session.signal)
+      .catch((error: unknown) => {
+        if (!hasCode(error, 'NotFound')) throw error;
+        throw new TributaryError('NotFound', `there is no token "${name}"; see: tributary token list`);
+      });
     session.io.out(`Token ${name} deleted. Who came in by it stays; see: tributary unpeer\n`);
     return EXIT.ok;
   },

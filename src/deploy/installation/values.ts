@@ -48,22 +48,44 @@ interface FieldBase {
   readonly option?: { readonly name: string; readonly roles: readonly InstalledRole[] };
 }
 
+/** What a text must look like: for the schema of the chart, and in words for people. */
+export interface Form {
+  readonly pattern: string;
+  /** Follows "is not". */
+  readonly says: string;
+}
+
 export type Field = FieldBase &
   (
-    | { readonly kind: 'text'; readonly default: string; readonly pattern?: string }
+    | { readonly kind: 'text'; readonly default: string; readonly form?: Form }
     | { readonly kind: 'choice'; readonly default: string; readonly choices: readonly string[] }
     | { readonly kind: 'number'; readonly default: number; readonly least: number; readonly most: number }
     | { readonly kind: 'switch'; readonly default: boolean }
-    | { readonly kind: 'list'; readonly default: readonly string[]; readonly pattern?: string }
+    | { readonly kind: 'list'; readonly default: readonly string[]; readonly form?: Form }
   );
 
+/** Nothing is written where it was not chosen. */
+const orNothing = ({ pattern, says }: Form): Form => ({ pattern: `^$|${pattern}`, says });
+
 /** As the forges check it; absent is no name of an image. */
-const IMAGE = '^[a-zA-Z0-9][-a-zA-Z0-9._/:@]{0,511}$';
-/** An address and the length of its prefix; the program itself checks the rest. */
-const CIDR = '^[0-9a-fA-F.:]+/[0-9]{1,3}$';
-const CIDR_OR_NOTHING = `^$|${CIDR}`;
-const HOST_AND_PORT = '^.+:[0-9]{1,5}$';
-const ADDRESS = '^[0-9a-fA-F.:]+$';
+const IMAGE: Form = {
+  pattern: '^[a-zA-Z0-9][-a-zA-Z0-9._/:@]{0,511}$',
+  says: 'the name of an image, such as registry.example.org/tributary:1',
+};
+const NAME: Form = { pattern: '^.{1,63}$', says: 'a name of 1 to 63 characters' };
+/** The program itself checks the rest. */
+const CIDR: Form = { pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', says: 'of the form ADDRESS/BITS' };
+const HOST_AND_PORT: Form = { pattern: '^.+:[0-9]{1,5}$', says: 'of the form HOST:PORT' };
+const ADDRESS: Form = { pattern: '^[0-9a-fA-F.:]+$', says: 'an IP address' };
+const HTTPS: Form = { pattern: '^https://.+$', says: 'of the form https://HOST[:PORT]' };
+const DOMAIN: Form = {
+  pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+  says: 'a DNS domain, such as cluster.local',
+};
+const TUNNEL_ENDPOINT: Form = {
+  pattern: `^none$|${HOST_AND_PORT.pattern}`,
+  says: 'of the form HOST:PORT, and not "none"',
+};
 
 const ofCluster = (name: string): Pick<FieldBase, 'option'> => ({ option: { name, roles: ['cluster'] } });
 const ofGateway = (name: string): Pick<FieldBase, 'option'> => ({ option: { name, roles: ['gateway'] } });
@@ -72,13 +94,13 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
   image: {
     kind: 'text',
     default: '',
-    pattern: IMAGE,
+    form: IMAGE,
     what: 'The container image of all roles. It must be named: no image is published yet, `make image` builds one.',
   },
   clusterName: {
     kind: 'text',
     default: 'cluster',
-    pattern: '^.{1,63}$',
+    form: NAME,
     what: 'What people call this cluster; peers see it.',
     ...ofCluster('cluster-name'),
   },
@@ -105,70 +127,70 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
   advertise: {
     kind: 'list',
     default: [],
-    pattern: HOST_AND_PORT,
+    form: HOST_AND_PORT,
     what: 'HOST:PORT at which peers can dial the peering endpoint.',
     ...ofCluster('advertise'),
   },
   apiServer: {
     kind: 'text',
     default: '',
-    pattern: '^$|^https://.+$',
+    form: orNothing(HTTPS),
     what: 'The https URL at which peers reach this API server. Without it they reach it through the peering.',
     ...ofCluster('api-server'),
   },
   homeApiServer: {
     kind: 'text',
     default: '',
-    pattern: `^$|${HOST_AND_PORT}`,
+    form: orNothing(HOST_AND_PORT),
     what: 'HOST:PORT at which offloaded pods reach this API server. Without it they reach it through the tunnel.',
     ...ofCluster('home-api-server'),
   },
   clusterDns: {
     kind: 'list',
     default: [],
-    pattern: ADDRESS,
+    form: ADDRESS,
     what: 'Addresses of the DNS of this cluster. Without them: those that our own pods ask.',
     ...ofCluster('cluster-dns'),
   },
   clusterDomain: {
     kind: 'text',
     default: '',
-    pattern: '^$|^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+    form: orNothing(DOMAIN),
     what: 'The DNS domain of this cluster, such as cluster.local. Without it: that in which our own pods search.',
     ...ofCluster('cluster-domain'),
   },
   podCidrs: {
     kind: 'list',
     default: [],
-    pattern: CIDR,
+    form: CIDR,
     what: 'The ranges of all pods. Without them: those that the nodes name, and each new node adds a prefix for peers.',
     ...ofCluster('pod-cidr'),
   },
   serviceCidrs: {
     kind: 'list',
     default: [],
-    pattern: CIDR,
+    form: CIDR,
     what: 'The ranges of Services. Without them: those of the ServiceCIDR objects (Kubernetes 1.33 and newer).',
     ...ofCluster('service-cidr'),
   },
   externalCidr: {
     kind: 'text',
     default: '',
-    pattern: CIDR_OR_NOTHING,
+    form: orNothing(CIDR),
     what: 'The range for nodes as peers reach them; nothing else may use it. Without it: 10.70.0.0/20.',
     ...ofCluster('external-cidr'),
   },
   viewPools: {
     kind: 'list',
     default: [],
-    pattern: CIDR,
+    form: CIDR,
     what: 'Ranges from which peers whose addresses overlap get others. Without them: 100.64.0.0/10.',
     ...ofCluster('view-pools'),
   },
   reservedCidrs: {
     kind: 'list',
     default: [],
-    pattern: CIDR,
+    form: CIDR,
     what: 'Ranges that must not be used for peers, such as that of an office network.',
     ...ofCluster('reserved-cidrs'),
   },
@@ -194,7 +216,7 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
   tunnelEndpoints: {
     kind: 'list',
     default: [],
-    pattern: `^none$|${HOST_AND_PORT}`,
+    form: TUNNEL_ENDPOINT,
     what: 'HOST:PORT at which peers reach that port, or "none". Without it: the address of the node.',
     ...ofGateway('tunnel-endpoint'),
   },

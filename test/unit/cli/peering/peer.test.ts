@@ -371,8 +371,8 @@ test.each([
 });
 
 test.each([
-  [`http://a --id ${MILAN}`, /not of the form host:port/],
-  [`a:99999 --id ${MILAN}`, /not of the form host:port/],
+  [`http://a --id ${MILAN}`, /not of the form HOST:PORT/],
+  [`a:99999 --id ${MILAN}`, /not of the form HOST:PORT/],
   ['a:1 --id short', /is not a ClusterID/],
   [`a:1 --id ${MILAN} --outgoing yes`, /--outgoing must be one of Auto, Enabled, Disabled, not "yes"/],
   [`a:1 --id ${MILAN} --timeout soon`, /^--timeout: "soon" is not a duration/],
