@@ -125,7 +125,8 @@ describe('a peer with an identity of its own', () => {
     'sends malformed messages by the thousand',
     async () =>
       seeded(async () => {
-        const messages = fc.sample(badMessage, { numRuns: 1_000 * TIMES });
+        // The first one is named for certain: after 16 causes of one peer no others are.
+        const messages = ['{', ...fc.sample(badMessage, { numRuns: 1_000 * TIMES })];
         let next = 0;
         let sent = 0;
         const causes = await assault(100 * TIMES, async () => {
