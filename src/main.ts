@@ -13,6 +13,16 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
+/** What a shell says of a program that SIGPIPE has ended; Node.js ignores that signal. */
+const READER_GONE = 141;
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    // As in `tributary --help | head -1`: whoever reads has had enough, and nobody is there to be told anything.
+    if (error.code === 'EPIPE') process.exit(READER_GONE);
+    throw error;
+  });
+}
+
 const args = process.argv.slice(2);
 
 async function run(): Promise<void> {
