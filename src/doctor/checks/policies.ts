@@ -44,8 +44,9 @@ function judge(
   else findings.problem(subject, said, cure);
 }
 
-/** Somebody wants the other direction, and nobody here has written a policy for this one at all. */
-function isOneWay({ status }: ForeignCluster, direction: Direction, { lists }: Facts): boolean {
+/** Somebody wants the other direction, and nobody here this one: no policy is for it at all, and no ForeignCluster asks for it. */
+function isOneWay({ spec, status }: ForeignCluster, direction: Direction, { lists }: Facts): boolean {
+  if (spec?.[direction] === 'Enabled') return false;
   const other = direction === 'outgoing' ? status?.incoming : status?.outgoing;
   const policies = direction === 'outgoing' ? lists.acceptancePolicies : lists.sharingPolicies;
   return (other?.phase ?? 'None') !== 'None' && itemsOf<unknown>(policies).length === 0;

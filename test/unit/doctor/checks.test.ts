@@ -54,6 +54,11 @@ const condition = (type: string, status: string, reason: string, message = 'so')
   reason,
   message,
 });
+/** We use it, and it has not asked to use us. */
+const LENT_TO_NOBODY = {
+  outgoing: { phase: 'Established', reason: 'OK', message: 'it runs' },
+  incoming: { phase: 'None', reason: 'NoPolicyMatches', message: 'no SharingPolicy selects this cluster' },
+};
 const cluster = (status: object, spec: object = {}): object => ({
   metadata: { name: 'm' },
   spec: { clusterID: ID, ...spec },
@@ -220,6 +225,21 @@ const CASES: readonly Case[] = [
     check: 'policies',
     level: 'problem',
     says: /none/u,
+    todo: /SharingPolicy.*kubectl apply/u,
+  },
+  {
+    name: 'a peering one way, on purpose',
+    given: facts({ foreignClusters: [cluster(LENT_TO_NOBODY)] }),
+    check: 'policies',
+    level: 'ok',
+    says: /NoPolicyMatches.*no SharingPolicy/u,
+  },
+  {
+    name: 'a peering one way, although a person lets it in',
+    given: facts({ foreignClusters: [cluster(LENT_TO_NOBODY, { incoming: 'Enabled' })] }),
+    check: 'policies',
+    level: 'problem',
+    says: /NoPolicyMatches.*no SharingPolicy/u,
     todo: /SharingPolicy.*kubectl apply/u,
   },
   {
