@@ -14,7 +14,6 @@ import { allObjects, differing, withoutOurKinds } from '../support/labs/all-obje
 import { short } from '../support/long.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import type { Manifest } from '../../src/api/manifest.ts';
-import { MORE_OBJECTS } from '../../src/deploy/installation/more.ts';
 import { forgeInstallation, keyOf } from '../../src/deploy/installation/objects.ts';
 import { defaultValues, type InstallValues, VALUES } from '../../src/deploy/installation/values.ts';
 
@@ -79,6 +78,8 @@ const EVERYTHING: Partial<InstallValues> = {
   lanInterfaces: ['eth0', 'eth1'],
   serviceMonitor: true,
   prometheusRule: true,
+  monitoringRelease: 'kps',
+  grafanaDashboards: true,
   clusterArgs: ['--drain-seconds', '60', '--offload-namespaces', 'team=a&b<c'],
   gatewayArgs: ['--lease-seconds', '2'],
   nodeArgs: ['--ops-port', 'yes'],
@@ -98,7 +99,7 @@ describe('the chart renders what the program installs', () => {
       { image: IMAGE, [name]: VALUES[name as keyof InstallValues].default !== true },
     ]),
   ])('with %s', async (_what, some) => {
-    const wanted = forgeInstallation({ ...defaultValues(), ...some }, MORE_OBJECTS);
+    const wanted = forgeInstallation({ ...defaultValues(), ...some });
     expect(byKey(await rendered(some))).toEqual(byKey(wanted));
   });
 });

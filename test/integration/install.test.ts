@@ -9,6 +9,8 @@ import { parseAllDocuments } from 'yaml';
 import { installCommand, upgradeCommand } from '../../src/cli/install/install.ts';
 import { uninstallCommand } from '../../src/cli/install/uninstall.ts';
 import type { Command } from '../../src/cli/command.ts';
+import { ruleFile } from '../../src/deploy/monitoring/alerts.ts';
+import { OPERATOR_API } from '../../src/deploy/monitoring/monitoring.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -21,6 +23,29 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 jest.setTimeout(180_000);
 const IMAGE = 'tributary:1';
 const GROUP = '/apis/tributary.dev/v1alpha1';
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const OPERATOR_KINDS = { PodMonitor: 'podmonitors', PrometheusRule: 'prometheusrules' };
+
+/** As little of the operator's definition as an API server needs to serve the kind. */
+const definitionOf = (kind: string, plural: string): object => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.monitoring.coreos.com` },
+  spec: {
+    group: 'monitoring.coreos.com',
+    scope: 'Namespaced',
+    names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+});
 
 let lab: RightsCluster;
 let before: Map<string, string>;
@@ -179,6 +204,54 @@ test('objects that are stored in a version that this program does not know are n
     { status: { storedVersions: ['v1alpha1'] } },
     'application/merge-patch+json',
   );
+});
+
+test('kinds of the Prometheus operator that are not served are told before anything is changed', async () => {
+  const versions = await allObjects(lab.cluster, {
+    isWithVersions: true,
+    only: /tributary-(system|network)/,
+  });
+  const { code, out, err } = await installed('--service-monitor', 'true', '--prometheus-rule', 'true');
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  expect(err).toContain(
+    'this cluster has no PodMonitor and PrometheusRule, kinds of the Prometheus operator (monitoring.coreos.com/v1): ' +
+      'install that operator first, or choose --service-monitor false and --prometheus-rule false',
+  );
+  const again = await allObjects(lab.cluster, { isWithVersions: true, only: /tributary-(system|network)/ });
+  // Status of pretended pods may come later.
+  expect(
+    differing(versions, again).filter(
+      (line) => !/pods|replicasets|deployments|daemonsets|endpoint/.test(line),
+    ),
+  ).toEqual([]);
+});
+
+test('with the kinds of the operator, and as ConfigMaps for Grafana, what watches it is installed, and goes', async () => {
+  for (const [kind, plural] of Object.entries(OPERATOR_KINDS)) {
+    expect(await call('POST', DEFINITIONS, definitionOf(kind, plural))).toBe(201);
+    await awaited(
+      `${kind} is served`,
+      async () => (await call('GET', `/apis/${OPERATOR_API}/${plural}`)) === 200,
+      { seen: async () => Promise.resolve(plural) },
+    );
+  }
+  const watched = ['--service-monitor', '--prometheus-rule', '--grafana-dashboards'];
+  const on = watched.flatMap((option) => [option, 'true']);
+  expect(await installed(...on, '--monitoring-release', 'kps')).toMatchObject({ code: 0, err: '' });
+  const path = `/apis/${OPERATOR_API}/namespaces/tributary-system/prometheusrules/tributary`;
+  const rule = await lab.cluster.api.get<{ metadata: { labels: object }; spec: object }>(path);
+  expect(rule?.metadata.labels).toMatchObject({ release: 'kps' });
+  expect(rule?.spec).toEqual(ruleFile());
+  const map = '/api/v1/namespaces/tributary-system/configmaps/tributary-dashboard-tunnels';
+  expect(await call('GET', map)).toBe(200);
+  const { code, out } = await installed();
+  expect(code).toBe(0);
+  expect(out).toContain('PrometheusRule tributary-system/tributary');
+  expect(await call('GET', path)).toBe(404);
+  expect(await call('GET', map)).toBe(404);
+  for (const plural of Object.values(OPERATOR_KINDS)) {
+    expect(await call('DELETE', `${DEFINITIONS}/${plural}.monitoring.coreos.com`)).toBe(200);
+  }
 });
 
 test('--dry-run prints all objects and changes nothing', async () => {

@@ -13,7 +13,6 @@ import {
   type ValueName,
   VALUES,
 } from '../../src/deploy/installation/values.ts';
-import { MORE_OBJECTS } from '../../src/deploy/installation/more.ts';
 import { joined, type Switched } from './chart-lines.ts';
 
 const SWITCHES = VALUE_NAMES.filter((name) => VALUES[name].kind === 'switch');
@@ -94,11 +93,12 @@ const EXPRESSION: Readonly<Record<Field['kind'], string>> = {
   switch: '',
 };
 
-/** The YAML with expressions in place of tokens. */
-function expressions(yaml: string): string[] {
-  if (yaml.includes('{{')) throw new Error('an object contains {{, which Helm would read as an expression');
-  return yaml.trimEnd().split('\n').flatMap(expressionsOf);
-}
+/** The YAML with expressions in place of tokens. Other programs have templates in the same braces: those stay as they are. */
+const expressions = (yaml: string): string[] =>
+  yaml.trimEnd().split('\n').map(verbatim).flatMap(expressionsOf);
+
+/** Two braces would begin an expression of Helm: so they become an expression that prints two braces. */
+const verbatim = (line: string): string => line.replaceAll('{{', '{{ "{{" }}');
 
 function expressionsOf(line: string): string[] {
   const [, before = '', what = '', name = ''] = /^(.*?)["']?@@([a-z]+) ?([A-Za-z]*)@@["']?$/.exec(line) ?? [];
@@ -118,7 +118,7 @@ function expressionsOf(line: string): string[] {
     case 'number':
       return numberField(before, name as ValueName);
     default:
-      return [textField(before, name as ValueName)];
+      return textField(before, name as ValueName);
   }
 }
 
@@ -130,9 +130,14 @@ function numberField(before: string, name: ValueName): string[] {
   return [`${indent}{{- with ${value} }}`, `${before}{{ . | int }}`, `${indent}{{- end }}`];
 }
 
-function textField(before: string, name: ValueName): string {
-  const text = VALUES[name].kind === 'number' ? ' | int | toString' : '';
-  return `${before}{{ .Values.${name}${text} | toJson }}`;
+/** Likewise a text that need not be chosen. */
+function textField(before: string, name: ValueName): string[] {
+  const field = VALUES[name];
+  const text = field.kind === 'number' ? ' | int | toString' : '';
+  const line = `${before}{{ .Values.${name}${text} | toJson }}`;
+  if (field.kind !== 'text' || field.form?.pattern.startsWith('^$') !== true) return [line];
+  const indent = /^ */.exec(before)?.[0] ?? '';
+  return [`${indent}{{- with .Values.${name} }}`, `${before}{{ . | toJson }}`, `${indent}{{- end }}`];
 }
 
 interface Template {
@@ -152,9 +157,7 @@ function templates(): Map<string, Template> {
   };
   const all = combinations().map((switches) => ({
     switches,
-    objects: new Map(
-      forgeInstallation(marks(switches), MORE_OBJECTS).map((object) => [keyOf(object), object]),
-    ),
+    objects: new Map(forgeInstallation(marks(switches)).map((object) => [keyOf(object), object])),
   }));
   // The last combination has all switches on, and so the most objects; others may have some that it has not.
   const found = new Map(all.toReversed().flatMap(({ objects }) => [...objects]));
@@ -178,9 +181,12 @@ function combinations(): Partial<Record<ValueName, boolean>>[] {
 }
 
 /** The file that an object is printed into. */
-function fileOf({ kind, metadata }: Manifest): string {
+function fileOf({ apiVersion, kind, metadata }: Manifest): string {
   if (kind === 'CustomResourceDefinition') return 'crds';
   if (kind === 'Namespace') return 'namespaces';
+  if (apiVersion.startsWith('monitoring.') || metadata.labels?.['grafana_dashboard'] === '1') {
+    return 'monitoring';
+  }
   const instance = metadata.labels?.[LABEL_APP_INSTANCE];
   return instance === undefined ? 'common' : instance.replace(/^tributary-/, '');
 }

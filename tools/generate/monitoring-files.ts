@@ -3,14 +3,14 @@ import { stringify } from 'yaml';
 
 import { type Alert, ALERT_GROUPS, ruleFile } from '../../src/deploy/monitoring/alerts.ts';
 import { DASHBOARDS } from '../../src/deploy/monitoring/dashboards.ts';
-import { forgeMonitoring } from '../../src/deploy/monitoring/monitoring.ts';
+import { forgePodMonitor, forgePrometheusRule } from '../../src/deploy/monitoring/monitoring.ts';
 import { printYaml } from '../../src/cli/command-line.ts';
 
 const MADE = '# Made by tools/generate.ts from src/deploy/monitoring.\n';
 
 export const monitoringFiles = (): Record<string, string> => ({
   'deploy/prometheus/rules.yaml': `${MADE}${stringify(ruleFile(), { lineWidth: 0 })}`,
-  'deploy/prometheus/operator.yaml': `${MADE}${printYaml(forgeMonitoring())}`,
+  'deploy/prometheus/operator.yaml': `${MADE}${printYaml([forgePodMonitor(), forgePrometheusRule()])}`,
   ...Object.fromEntries(
     Object.entries(DASHBOARDS).map(([name, dashboard]) => [
       `deploy/grafana/tributary-${name}.json`,

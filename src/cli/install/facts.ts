@@ -11,10 +11,11 @@ import {
 import { LABEL_NODE_TYPE } from '../../api/names.ts';
 import { type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import type { ConfigMap, Node } from '../../api/wire.ts';
+import { OPERATOR_API } from '../../deploy/monitoring/monitoring.ts';
 import { typeOf } from '../../kube/apply.ts';
 import { readText } from '../../kube/read-text.ts';
 import { ignoring } from '../../lib/errors.ts';
-import { listed } from './objects.ts';
+import { ifMissing, listed } from './objects.ts';
 import type { InstallSession } from './waiting.ts';
 
 /** A list, and where it is from; empty where nobody tells. */
@@ -35,6 +36,8 @@ export interface ClusterFacts {
   readonly usedNodePorts: readonly number[];
   /** What the caller may not do, of what is to be done. */
   readonly forbidden: readonly string[];
+  /** Kinds of the Prometheus operator that are to be made and that the API server does not serve. */
+  readonly unserved: readonly string[];
 }
 
 /** By a part of the name of its DaemonSet. */
@@ -52,12 +55,13 @@ const CNIS = [
 ];
 
 export async function factsOf(session: InstallSession, objects: readonly Manifest[]): Promise<ClusterFacts> {
-  const [version, realNodes, ports, cni, forbidden, kubeadm] = await Promise.all([
+  const [version, realNodes, ports, cni, forbidden, unserved, kubeadm] = await Promise.all([
     versionOf(session),
     readNodes(session),
     nodePorts(session),
     cniOf(session),
     forbiddenFor(session, objects),
+    unservedOf(session, objects),
     kubeadmOf(session),
   ]);
   return {
@@ -68,6 +72,7 @@ export async function factsOf(session: InstallSession, objects: readonly Manifes
     cni,
     usedNodePorts: ports,
     forbidden,
+    unserved,
   };
 }
 
@@ -148,6 +153,19 @@ async function serviceRanges(session: InstallSession, kubeadm: Kubeadm): Promise
   return kubeadm.serviceSubnet === undefined
     ? { cidrs: [], source: '' }
     : { cidrs: kubeadm.serviceSubnet.split(','), source: 'ConfigMap kube-system/kubeadm-config' };
+}
+
+/** Everything else that is installed is a part of Kubernetes, or brought along. */
+async function unservedOf(
+  { client, signal }: InstallSession,
+  objects: readonly Manifest[],
+): Promise<string[]> {
+  const kinds = objects.filter(({ apiVersion }) => apiVersion === OPERATOR_API).map(({ kind }) => kind);
+  if (kinds.length === 0) return [];
+  const text = await readText(client, `/apis/${OPERATOR_API}`, signal).catch(ifMissing);
+  const { resources = [] } = JSON.parse(text ?? '{}') as { resources?: { kind: string }[] };
+  const served = new Set(resources.map(({ kind }) => kind));
+  return kinds.filter((kind) => !served.has(kind));
 }
 
 /** One question for each kind and namespace. Who may do everything is asked one. */

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 
 import { definitions } from '../../api/resources.ts';
 import type { Manifest } from '../../api/manifest.ts';
-import { MORE_OBJECTS } from '../../deploy/installation/more.ts';
 import { forgeInstallation } from '../../deploy/installation/objects.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
 import { typeOf } from '../../kube/apply.ts';
@@ -126,9 +125,9 @@ export async function install(args: InstallArguments, session: Session): Promise
       `Helm has installed it: run helm upgrade ${release.name} --namespace ${release.namespace}`,
     );
   }
-  const facts = await factsOf(session, forgeInstallation(wholeValues(chosen), MORE_OBJECTS));
+  const facts = await factsOf(session, forgeInstallation(wholeValues(chosen)));
   const values = wholeValues(foundValues(facts, chosen), chosen);
-  const objects = forgeInstallation(values, MORE_OBJECTS);
+  const objects = forgeInstallation(values);
   if (isDry) {
     io.out(printYaml(objects));
     return EXIT.ok;

@@ -1,5 +1,6 @@
 /** From what was found out to what is installed. Pure. */
 import type { InstallValues } from '../../deploy/installation/values.ts';
+import { OPERATOR_API } from '../../deploy/monitoring/monitoring.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { overlaps, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
 import type { ClusterFacts } from './facts.ts';
@@ -15,12 +16,19 @@ const MOST_ENDPOINTS = 3;
 const EXTERNAL = ['10.70.0.0/20', '10.71.0.0/20', '172.31.240.0/20', '192.168.240.0/20'];
 
 /** Throws where an installation cannot succeed. */
-export function checkFacts({ version, forbidden }: ClusterFacts): void {
+export function checkFacts({ version, forbidden, unserved }: ClusterFacts): void {
   const [, major = '0', minor = '0'] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   if (Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1])) {
     throw new TributaryError(
       'Invalid',
       `this cluster has Kubernetes ${version}; Tributary needs ${OLDEST.join('.')} or newer (ValidatingAdmissionPolicies)`,
+    );
+  }
+  if (unserved.length > 0) {
+    throw new TributaryError(
+      'Invalid',
+      `this cluster has no ${unserved.join(' and ')}, ${unserved.length === 1 ? 'a kind' : 'kinds'} of the Prometheus operator ` +
+        `(${OPERATOR_API}): install that operator first, or choose ${unserved.map(withoutKind).join(' and ')}`,
     );
   }
   if (forbidden.length > 0) {
@@ -30,6 +38,10 @@ export function checkFacts({ version, forbidden }: ClusterFacts): void {
     );
   }
 }
+
+/** The value that makes no object of this kind. */
+const withoutKind = (kind: string): string =>
+  kind === 'PodMonitor' ? '--service-monitor false' : '--prometheus-rule false';
 
 /** Values that follow from the facts, where nobody has chosen them. */
 export function foundValues(facts: ClusterFacts, chosen: SomeValues): SomeValues {

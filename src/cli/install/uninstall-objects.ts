@@ -19,9 +19,8 @@ import {
   roles,
 } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
-import { MORE_OBJECTS } from '../../deploy/installation/more.ts';
 import { forgeInstallation, keyOf } from '../../deploy/installation/objects.ts';
-import { defaultValues } from '../../deploy/installation/values.ts';
+import { defaultValues, VALUE_NAMES, VALUES } from '../../deploy/installation/values.ts';
 import { typeOf } from '../../kube/apply.ts';
 import { listed, nameOf, remove, removeAll } from './objects.ts';
 import { type InstallSession, mustBe, someOf } from './waiting.ts';
@@ -30,8 +29,9 @@ const GONE_MS = 180_000;
 
 /** All that a version such as this one can have installed, whatever its values; in the order of application. */
 export function everyObject(): Manifest[] {
-  const all = { ...defaultValues(), image: 'none', serviceMonitor: true, prometheusRule: true };
-  return forgeInstallation(all, MORE_OBJECTS);
+  const switches = VALUE_NAMES.filter((name) => VALUES[name].kind === 'switch');
+  const on = Object.fromEntries(switches.map((name) => [name, true]));
+  return forgeInstallation({ ...defaultValues(), ...on, image: 'none' });
 }
 
 /** Kinds that an installation consists of, each once, in the order of application. */

@@ -1,11 +1,5 @@
-/** What stands beside the roles of an installation: priorities, budgets, who may connect, and who is told of metrics. */
-import {
-  AGENTS_NAMESPACE,
-  APP_NAME,
-  LABEL_APP_NAME,
-  type Manifest,
-  SYSTEM_NAMESPACE,
-} from '../../api/manifest.ts';
+/** What stands beside the roles of an installation: priorities, budgets, and who may connect. */
+import { AGENTS_NAMESPACE, APP_NAME, LABEL_APP_NAME, type Manifest } from '../../api/manifest.ts';
 import { labelsOf, NETWORK_NAMESPACE } from '../program.ts';
 import { GATEWAY_NAME } from '../rights/cluster.ts';
 
@@ -47,18 +41,5 @@ export const forgeAgentsPolicy = (): Manifest & object =>
     spec: {
       podSelector: { matchExpressions: [{ key: LABEL_APP_NAME, operator: 'NotIn', values: [APP_NAME] }] },
       policyTypes: ['Ingress', 'Egress'],
-    },
-  }) as Manifest;
-
-/** For the Prometheus operator; pods of all roles have the port `ops`. */
-export const forgePodMonitor = (): Manifest & object =>
-  ({
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PodMonitor',
-    metadata: { namespace: SYSTEM_NAMESPACE, name: APP_NAME, labels },
-    spec: {
-      namespaceSelector: { matchNames: [SYSTEM_NAMESPACE, AGENTS_NAMESPACE, NETWORK_NAMESPACE] },
-      selector: { matchLabels: labels },
-      podMetricsEndpoints: [{ port: 'ops', path: '/metrics' }],
     },
   }) as Manifest;

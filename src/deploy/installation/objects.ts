@@ -6,24 +6,13 @@ import { TributaryError } from '../../lib/errors.ts';
 import { forgeCluster } from '../cluster.ts';
 import { forgeGateway } from '../gateway.ts';
 import { forgeNode } from '../node.ts';
-import {
-  forgeAgentsPolicy,
-  forgeGatewayBudget,
-  forgePodMonitor,
-  forgePriorityClass,
-  PRIORITY_CLASS,
-} from './extras.ts';
+import { forgeGrafanaDashboards, forgePodMonitor, forgePrometheusRule } from '../monitoring/monitoring.ts';
+import { forgeAgentsPolicy, forgeGatewayBudget, forgePriorityClass, PRIORITY_CLASS } from './extras.ts';
 import { forgeUninstallFence } from './uninstall-fence.ts';
 import { argumentsFor, type InstallValues } from './values.ts';
 
-/** Further objects of a switch, which another room of the program describes: alert rules, for example. */
-export interface MoreObjects {
-  /** With `prometheusRule`. */
-  readonly rules?: readonly Manifest[];
-}
-
 /** CRDs, namespaces, then the roles: `cluster`, `gateway`, `node`. Throws Invalid where values contradict each other. */
-export function forgeInstallation(values: InstallValues, { rules = [] }: MoreObjects = {}): Manifest[] {
+export function forgeInstallation(values: InstallValues): Manifest[] {
   const roles = [...forgeClusterOf(values), ...forgeGatewayOf(values), ...forgeNodeOf(values)];
   const isNamespace = ({ kind }: Manifest): boolean => kind === 'Namespace';
   const objects = [
@@ -34,14 +23,19 @@ export function forgeInstallation(values: InstallValues, { rules = [] }: MoreObj
     ...roles.filter((object) => !isNamespace(object)),
     ...when(values.podDisruptionBudgets, forgeGatewayBudget),
     ...when(values.networkPolicies, forgeAgentsPolicy),
-    ...when(values.serviceMonitor, forgePodMonitor),
-    ...(values.prometheusRule ? rules : []),
+    ...forgeMonitoringOf(values),
   ];
   const wanted = values.networkPolicies ? objects : objects.filter(({ kind }) => kind !== 'NetworkPolicy');
   return withoutDoubles(wanted).map(marked);
 }
 
 const when = (isWanted: boolean, forge: () => Manifest): Manifest[] => (isWanted ? [forge()] : []);
+
+const forgeMonitoringOf = (values: InstallValues): Manifest[] => [
+  ...when(values.serviceMonitor, () => forgePodMonitor(values.monitoringRelease)),
+  ...when(values.prometheusRule, () => forgePrometheusRule(values.monitoringRelease)),
+  ...(values.grafanaDashboards ? forgeGrafanaDashboards() : []),
+];
 
 const priorityOf = ({ priorityClasses }: InstallValues): { priorityClassName?: string } =>
   priorityClasses ? { priorityClassName: PRIORITY_CLASS } : {};

@@ -31,6 +31,8 @@ export interface InstallValues {
   networkPolicies: boolean;
   serviceMonitor: boolean;
   prometheusRule: boolean;
+  monitoringRelease: string;
+  grafanaDashboards: boolean;
   clusterArgs: string[];
   gatewayArgs: string[];
   nodeArgs: string[];
@@ -81,6 +83,10 @@ const HTTPS: Form = { pattern: '^https://.+$', says: 'of the form https://HOST[:
 const DOMAIN: Form = {
   pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
   says: 'a DNS domain, such as cluster.local',
+};
+const LABEL_VALUE: Form = {
+  pattern: '^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$',
+  says: 'the value of a label',
 };
 const TUNNEL_ENDPOINT: Form = {
   pattern: `^none$|${HOST_AND_PORT.pattern}`,
@@ -258,6 +264,17 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     kind: 'switch',
     default: false,
     what: 'Whether alert rules are added. Needs the kinds of the Prometheus operator.',
+  },
+  monitoringRelease: {
+    kind: 'text',
+    default: '',
+    form: orNothing(LABEL_VALUE),
+    what: 'The label `release` of what Prometheus reads, by which most Prometheus operators choose it.',
+  },
+  grafanaDashboards: {
+    kind: 'switch',
+    default: false,
+    what: 'Whether two dashboards are added, as ConfigMaps that the sidecar of the chart of Grafana takes.',
   },
   clusterArgs: {
     kind: 'list',

@@ -213,15 +213,14 @@ export const ALERTS: ReadonlyMap<string, Alert> = new Map(
 );
 
 /** The section of docs/reference/alerts.md, as GitHub makes anchors of headings. */
-export const runbookOf = (alert: string, base: string): string =>
-  `${base}docs/reference/alerts.md#${alert.toLowerCase()}`;
+const runbookOf = (alert: string): string => `docs/reference/alerts.md#${alert.toLowerCase()}`;
 
 interface RuleFile {
   groups: { name: string; rules: object[] }[];
 }
 
-/** What Prometheus reads, as a file or inside of a PrometheusRule. `base` comes before the path of the runbook. */
-export const ruleFile = (base = ''): RuleFile => ({
+/** What Prometheus reads, as a file or inside of a PrometheusRule. */
+export const ruleFile = (): RuleFile => ({
   groups: Object.entries(ALERT_GROUPS).map(([name, alerts]) => ({
     name,
     rules: Object.entries(alerts).map(([alert, { expr, for: time, severity, summary, means }]) => ({
@@ -229,7 +228,7 @@ export const ruleFile = (base = ''): RuleFile => ({
       expr,
       for: time,
       labels: { severity },
-      annotations: { summary, description: means, runbook_url: runbookOf(alert, base) },
+      annotations: { summary, description: means, runbook_url: runbookOf(alert) },
     })),
   })),
 });

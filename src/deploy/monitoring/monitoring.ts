@@ -11,56 +11,51 @@ import { NETWORK_NAMESPACE } from '../program.ts';
 import { ruleFile } from './alerts.ts';
 import { DASHBOARDS } from './dashboards.ts';
 
-export interface MonitoringOptions {
-  /** Further labels of PodMonitor and PrometheusRule, by which a Prometheus chooses them (often `release`). */
-  labels?: Readonly<Record<string, string>>;
-  /** Between two scrapes, as Prometheus writes durations. Default 30s. */
-  interval?: string;
-  /** ConfigMaps that the sidecar of Grafana's chart takes for dashboards. Default: none. */
-  dashboards?: boolean;
-  /** What comes before `docs/reference/alerts.md` in runbook links, such as the URL of a checkout. */
-  runbookBase?: string;
-}
+/** The group of kinds that the Prometheus operator brings. */
+export const OPERATOR_API = 'monitoring.coreos.com/v1';
 
-/** Needs the definitions of the Prometheus operator (monitoring.coreos.com/v1), unless it is dashboards only. */
-export function forgeMonitoring(options: MonitoringOptions = {}): Manifest[] {
-  const { labels = {}, interval = '30s', dashboards = false, runbookBase = '' } = options;
-  const base = { [LABEL_APP_NAME]: APP_NAME };
-  const chosen = { ...labels, ...base };
-  return [
-    forgePodMonitor(chosen, interval),
-    {
-      apiVersion: 'monitoring.coreos.com/v1',
-      kind: 'PrometheusRule',
-      metadata: { namespace: SYSTEM_NAMESPACE, name: APP_NAME, labels: chosen },
-      spec: ruleFile(runbookBase),
-    } as Manifest,
-    ...(dashboards
-      ? Object.entries(DASHBOARDS).map(([name, dashboard]) => forgeDashboard(name, dashboard))
-      : []),
-  ];
-}
+const labels = { [LABEL_APP_NAME]: APP_NAME };
+
+/** Most set-ups of the operator choose by the label `release`; empty: none. */
+const chosenBy = (release: string): Record<string, string> => ({
+  ...labels,
+  ...(release !== '' && { release }),
+});
 
 /** Pods and not Services: a standby has metrics, too, and agents have no Service. */
-const forgePodMonitor = (labels: Record<string, string>, interval: string): Manifest & { spec: object } => ({
-  apiVersion: 'monitoring.coreos.com/v1',
-  kind: 'PodMonitor',
-  metadata: { namespace: SYSTEM_NAMESPACE, name: APP_NAME, labels },
-  spec: {
-    namespaceSelector: { matchNames: [SYSTEM_NAMESPACE, AGENTS_NAMESPACE, NETWORK_NAMESPACE] },
-    selector: { matchLabels: { [LABEL_APP_NAME]: APP_NAME } },
-    podMetricsEndpoints: [{ port: 'ops', path: '/metrics', interval }],
-    podTargetLabels: [LABEL_APP_INSTANCE],
-  },
-});
+export const forgePodMonitor = (release = ''): Manifest & object =>
+  ({
+    apiVersion: OPERATOR_API,
+    kind: 'PodMonitor',
+    metadata: { namespace: SYSTEM_NAMESPACE, name: APP_NAME, labels: chosenBy(release) },
+    spec: {
+      namespaceSelector: { matchNames: [SYSTEM_NAMESPACE, AGENTS_NAMESPACE, NETWORK_NAMESPACE] },
+      selector: { matchLabels: labels },
+      podMetricsEndpoints: [{ port: 'ops', path: '/metrics', interval: '30s' }],
+      podTargetLabels: [LABEL_APP_INSTANCE],
+    },
+  }) as Manifest;
 
-const forgeDashboard = (name: string, dashboard: object): Manifest & { data: Record<string, string> } => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: {
-    namespace: SYSTEM_NAMESPACE,
-    name: `tributary-dashboard-${name}`,
-    labels: { [LABEL_APP_NAME]: APP_NAME, grafana_dashboard: '1' },
-  },
-  data: { [`tributary-${name}.json`]: JSON.stringify(dashboard) },
-});
+export const forgePrometheusRule = (release = ''): Manifest & object =>
+  ({
+    apiVersion: OPERATOR_API,
+    kind: 'PrometheusRule',
+    metadata: { namespace: SYSTEM_NAMESPACE, name: APP_NAME, labels: chosenBy(release) },
+    spec: ruleFile(),
+  }) as Manifest;
+
+/** ConfigMaps that the sidecar of Grafana's chart takes for dashboards. In lines, so that a change can be read. */
+export const forgeGrafanaDashboards = (): Manifest[] =>
+  Object.entries(DASHBOARDS).map(
+    ([name, dashboard]) =>
+      ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: {
+          namespace: SYSTEM_NAMESPACE,
+          name: `tributary-dashboard-${name}`,
+          labels: { ...labels, grafana_dashboard: '1' },
+        },
+        data: { [`tributary-${name}.json`]: JSON.stringify(dashboard, null, 2) },
+      }) as Manifest,
+  );

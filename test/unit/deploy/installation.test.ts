@@ -39,7 +39,11 @@ test('kinds come first, then namespaces, then the roles; each object once', () =
 });
 
 test('each bears the label by which it is found again', () => {
-  for (const { metadata } of installed({ serviceMonitor: true, prometheusRule: true })) {
+  for (const { metadata } of installed({
+    serviceMonitor: true,
+    prometheusRule: true,
+    grafanaDashboards: true,
+  })) {
     expect(metadata.labels).toMatchObject({
       'app.kubernetes.io/name': 'tributary',
       'tributary.dev/installation': 'tributary',
@@ -48,7 +52,8 @@ test('each bears the label by which it is found again', () => {
 });
 
 describe('switches', () => {
-  const all = keys({ serviceMonitor: true });
+  const watched = { serviceMonitor: true, prometheusRule: true, grafanaDashboards: true };
+  const all = keys(watched);
   test.each([
     [{ podDisruptionBudgets: false }, ['policy/v1 PodDisruptionBudget tributary-network/tributary-gateway']],
     [{ priorityClasses: false }, ['scheduling.k8s.io/v1 PriorityClass /tributary']],
@@ -60,8 +65,13 @@ describe('switches', () => {
       ],
     ],
     [{ serviceMonitor: false }, ['monitoring.coreos.com/v1 PodMonitor tributary-system/tributary']],
+    [{ prometheusRule: false }, ['monitoring.coreos.com/v1 PrometheusRule tributary-system/tributary']],
+    [
+      { grafanaDashboards: false },
+      ['peerings', 'tunnels'].map((name) => `v1 ConfigMap tributary-system/tributary-dashboard-${name}`),
+    ],
   ])('%j leaves out %j', (some, missing) => {
-    expect([...all.difference(keys({ serviceMonitor: true, ...some }))]).toEqual(missing);
+    expect([...all.difference(keys({ ...watched, ...some }))]).toEqual(missing);
   });
 
   test('pods have the priority that is there', () => {
