@@ -3,9 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 
 import { SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { deployments, serviceAccountTokens } from '../api/resources.ts';
+import { LABEL_INSTALLATION } from '../api/names.ts';
+import type { KubeObject } from '../api/wire.ts';
 import { hasCode, TributaryError } from '../lib/errors.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './command-line.ts';
+import { releaseOf } from './install/helm.ts';
 import { kubectlCredentials, type Where } from './kubeconfig.ts';
 import { clusterCommand, type Session } from './peering/environment.ts';
 
@@ -93,10 +96,20 @@ async function servedPort({ client, signal }: Session): Promise<string> {
   if (after('--dashboard') !== 'on') {
     throw new TributaryError(
       'Unavailable',
-      'the dashboard is switched off in this cluster; apply the manifests of the role cluster with --dashboard on',
+      `the dashboard is switched off in this cluster; to switch it on: ${switchingOn(deployment.metadata)}`,
     );
   }
   return after('--dashboard-port') ?? DEFAULT_PORT;
+}
+
+/** As Tributary was installed here. */
+function switchingOn({ labels = {}, annotations = {} }: KubeObject['metadata']): string {
+  const release = releaseOf(annotations);
+  if (release !== undefined) {
+    return `helm upgrade ${release.name} CHART --namespace ${release.namespace} --reuse-values --set dashboard=true`;
+  }
+  if (labels[LABEL_INSTALLATION] !== undefined) return 'tributary upgrade --dashboard true';
+  return 'apply the manifests of the role cluster again, with --dashboard on';
 }
 
 /** Undefined: neither the kubeconfig nor the person has named one. */

@@ -76,6 +76,7 @@ const EVERYTHING: Partial<InstallValues> = {
   tunnelEndpoints: ['192.0.2.1:51900'],
   tunnelMtu: 1380,
   lanInterfaces: ['eth0', 'eth1'],
+  dashboard: true,
   serviceMonitor: true,
   prometheusRule: true,
   monitoringRelease: 'kps',

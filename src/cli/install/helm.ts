@@ -11,7 +11,11 @@ export interface HelmRelease {
 
 export async function helmRelease(session: InstallSession): Promise<HelmRelease | undefined> {
   const role = await found(session, deployments, { namespace: SYSTEM_NAMESPACE, name: 'tributary-cluster' });
-  const { 'meta.helm.sh/release-name': name, 'meta.helm.sh/release-namespace': namespace } =
-    role?.metadata.annotations ?? {};
+  return releaseOf(role?.metadata.annotations ?? {});
+}
+
+/** By the annotations of an object. */
+export function releaseOf(annotations: Readonly<Record<string, string>>): HelmRelease | undefined {
+  const { 'meta.helm.sh/release-name': name, 'meta.helm.sh/release-namespace': namespace } = annotations;
   return name === undefined || namespace === undefined ? undefined : { name, namespace };
 }

@@ -26,6 +26,7 @@ export interface InstallValues {
   tunnelEndpoints: string[];
   tunnelMtu: number;
   lanInterfaces: string[];
+  dashboard: boolean;
   priorityClasses: boolean;
   podDisruptionBudgets: boolean;
   networkPolicies: boolean;
@@ -240,6 +241,12 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     what: 'Network interfaces on which clusters of the LAN are looked for. Without them: all that look like a LAN.',
     ...ofGateway('lan-interfaces'),
   },
+  dashboard: {
+    kind: 'switch',
+    default: false,
+    what: 'Whether role `cluster` serves the dashboard, on loopback of its pod. `tributary dashboard` opens it.',
+    ...ofCluster('dashboard'),
+  },
   priorityClasses: {
     kind: 'switch',
     default: true,
@@ -296,7 +303,7 @@ export const defaultValues = (): InstallValues =>
     }),
   ) as unknown as InstallValues;
 
-/** The arguments of a role that come from the table, in its order; what is not chosen is left out. */
+/** The arguments of a role that come from the table, in its order; what is not chosen, or switched off, is left out. */
 export const argumentsFor = (role: InstalledRole, values: InstallValues): string[] =>
   VALUE_NAMES.flatMap((name) => {
     const { option } = VALUES[name];
@@ -307,5 +314,6 @@ export const argumentsFor = (role: InstalledRole, values: InstallValues): string
 
 const textOf = (value: InstallValues[ValueName]): string => {
   if (Array.isArray(value)) return value.join(',');
+  if (typeof value === 'boolean') return value ? 'on' : '';
   return value === 0 ? '' : String(value);
 };

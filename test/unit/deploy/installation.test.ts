@@ -83,6 +83,13 @@ describe('switches', () => {
     }
   });
 
+  test('the dashboard is an argument of role cluster, and absent without it', () => {
+    const argsOf = (dashboard: boolean): string =>
+      podOf(installed({ dashboard }), 'tributary-cluster').containers[0]?.args?.join(' ') ?? '';
+    expect(argsOf(true)).toContain('--dashboard on');
+    expect(argsOf(false)).not.toContain('--dashboard');
+  });
+
   test('without a network there is no role that changes hosts', () => {
     const objects = installed({ network: false });
     expect(objects.some(({ kind }) => kind === 'DaemonSet')).toBe(false);
