@@ -14,7 +14,7 @@ import { NODE_NAME, NODE_ROLE_RIGHTS } from './rights/cluster.ts';
 
 /** On the host; beside that of the gateway, which may be on the same one. */
 const NODE_OPS_PORT = 7482;
-const CLEAN_UP_NAME = 'tributary-clean-up';
+export const CLEAN_UP_NAME = 'tributary-clean-up';
 
 interface NodeOptions {
   image: string;

@@ -157,6 +157,27 @@ export const forgeNamespace = (name: string, level: 'privileged' | 'restricted')
 /** Its pods need the host network, NET_ADMIN and /dev/net/tun, which `baseline` does not allow. */
 export const forgeNetworkNamespace = (): Manifest => forgeNamespace(NETWORK_NAMESPACE, 'privileged');
 
+/** Of a pod that does one thing and ends: nobody asks whether it is ready. What it said last is told with its failure. */
+export function forgeTaskPod(program: Omit<Program, 'ports'>): PodSpec {
+  const spec = forgePodSpec({ ...program, ports: {} });
+  return {
+    ...spec,
+    restartPolicy: 'Never',
+    containers: spec.containers.map(
+      ({
+        startupProbe: _start,
+        livenessProbe: _live,
+        readinessProbe: _ready,
+        ports: _ports,
+        ...container
+      }) => ({
+        ...container,
+        terminationMessagePolicy: 'FallbackToLogsOnError',
+      }),
+    ),
+  };
+}
+
 /** Root, with NET_ADMIN as the only capability: netlink requires the capability, the socket of WireGuard requires root. */
 export const ON_NETWORKS: NonNullable<Container['securityContext']> = {
   allowPrivilegeEscalation: false,

@@ -34,7 +34,7 @@ import {
 import { ISOLATION_NAME } from './tenants/isolation.ts';
 
 /** CEL: whether these labels mark a tenant that was made because of a contract. */
-const isTenant = (labels: string): string =>
+export const isTenant = (labels: string): string =>
   `(${labels}[?'${LABEL_TENANCY}'].orValue('') == '${TENANCY_CONTRACT}' && ${labels}[?'${LABEL_PEER}'].orValue('') != '')`;
 const labelsOf = (what: string): string => `${what}.?metadata.?labels.orValue({})`;
 

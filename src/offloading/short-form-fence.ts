@@ -4,6 +4,8 @@ import { LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
 import type { AccountRef } from '../api/rbac.ts';
 import { ORIGIN_TETHER } from './view.ts';
 
+export const SHORT_FORM_FENCE = 'tributary-short-form';
+
 /** The parts of a cluster that delete what has no owner any more, or no namespace. */
 const IS_CLUSTER =
   "request.userInfo.username.startsWith('system:serviceaccount:kube-system:') || " +
@@ -15,7 +17,7 @@ const IS_CLUSTER =
  * kept from anything: that command is free to whoever may edit the namespace.
  */
 export function forgeShortFormFence(account: AccountRef): Manifest[] {
-  return forgePolicy('tributary-short-form', {
+  return forgePolicy(SHORT_FORM_FENCE, {
     matchConstraints: { resourceRules: [writes('tributary.dev', ['namespaceoffloadings'], 'DELETE')] },
     matchConditions: [
       { name: 'of-people', expression: `!(${isAccount(account)}) && !(${IS_CLUSTER})` },

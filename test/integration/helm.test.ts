@@ -15,6 +15,7 @@ import { short } from '../support/long.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import type { Manifest } from '../../src/api/manifest.ts';
 import { forgeInstallation, keyOf } from '../../src/deploy/installation/objects.ts';
+import { forgeUninstallHook, UNINSTALL_ACCOUNT } from '../../src/deploy/installation/uninstall-hook.ts';
 import { defaultValues, type InstallValues, VALUES } from '../../src/deploy/installation/values.ts';
 
 /** The chart, with the real helm. What it renders is what the program installs. */
@@ -23,6 +24,7 @@ jest.setTimeout(180_000);
 const run = promisify(execFile);
 const CHART = join(import.meta.dirname, '..', '..', 'deploy', 'chart');
 const IMAGE = 'tributary:1';
+const UNINSTALL = ['uninstall', 'tributary', '--namespace', 'kube-system', '--timeout', '2m'];
 
 let directory: string;
 let program: string;
@@ -49,11 +51,13 @@ const byKey = (objects: readonly Manifest[]): Record<string, unknown> =>
 async function rendered(values: Partial<InstallValues>): Promise<Manifest[]> {
   const file = join(directory, 'values.yaml');
   writeFileSync(file, JSON.stringify(values));
-  const text = await helm('template', 'tributary', CHART, '--no-hooks', '--values', file);
-  return parseAllDocuments(text)
+  return parsed(await helm('template', 'tributary', CHART, '--no-hooks', '--values', file));
+}
+
+const parsed = (text: string): Manifest[] =>
+  parseAllDocuments(text)
     .map((document) => document.toJS() as Manifest | null)
     .filter((object) => object !== null);
-}
 
 const EVERYTHING: Partial<InstallValues> = {
   image: IMAGE,
@@ -105,6 +109,14 @@ describe('the chart renders what the program installs', () => {
   });
 });
 
+test('what it does before a release is removed is the hook of the program, and no part of the installation', async () => {
+  const template = ['template', 'tributary', CHART, '--set', `image=${IMAGE}`];
+  const all = parsed(await helm(...template));
+  const hooks = all.filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] !== undefined);
+  expect(byKey(hooks)).toEqual(byKey(forgeUninstallHook({ image: IMAGE, priorityClasses: true })));
+  expect(byKey(all)).toEqual({ ...byKey(await rendered({ image: IMAGE })), ...byKey(hooks) });
+});
+
 test('helm lint has nothing to complain of', async () => {
   expect(await helm('lint', '--strict', CHART, '--set', `image=${IMAGE}`)).toContain('0 chart(s) failed');
 });
@@ -130,7 +142,60 @@ const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 
     return (await lab.cluster.api.get<{ spec: { replicas: number } }>(path))?.spec.replicas;
   };
 
+  const exists = async (path: string): Promise<boolean> =>
+    (await lab.cluster.api.call('GET', path)).status === 200;
+
+  /** In the place of the pod, which is pretended: with the account that Helm has made for it. */
+  async function prepared(): Promise<string> {
+    const said = { out: '', err: '' };
+    const code = await uninstallCommand.run(['--prepare', '--yes', '--peer-timeout', '2s'], {
+      io: { out: (text) => void (said.out += text), err: (text) => void (said.err += text) },
+      signal: new AbortController().signal,
+      clock: systemClock,
+      open: async () => lab.clientOf(UNINSTALL_ACCOUNT),
+    });
+    expect({ code, err: said.err }).toEqual({ code: 0, err: '' });
+    return said.out;
+  }
+
+  /** Whether an object of ours could be made. */
+  const probe = async (): Promise<number> => {
+    const made = {
+      apiVersion: 'tributary.dev/v1alpha1',
+      kind: 'SearchDomain',
+      metadata: { name: 'probe' },
+      spec: { domain: 'example.org' },
+    };
+    const path = '/apis/tributary.dev/v1alpha1/searchdomains?dryRun=All';
+    return (await lab.cluster.api.call('POST', path, made)).status;
+  };
+
+  interface Pods {
+    items: { metadata: { name: string }; status: { phase: string } }[];
+  }
+
+  /** In the place of the kubelet. */
+  async function endJob(phase: 'Failed' | 'Succeeded', act?: () => Promise<void>): Promise<void> {
+    const path = '/api/v1/namespaces/tributary-system/pods';
+    const selector = `labelSelector=app.kubernetes.io/instance=${UNINSTALL_ACCOUNT.name}`;
+    let name: string | undefined;
+    await awaited(
+      'the pod of the Job runs',
+      async () => {
+        const list = await lab.cluster.api.get<Pods>(`${path}?${selector}`);
+        name = list?.items.find(({ status }) => status.phase === 'Running')?.metadata.name;
+        return name !== undefined;
+      },
+      { deadlineMs: 60_000, seen: async () => Promise.resolve(name) },
+    );
+    await act?.();
+    const type = 'application/merge-patch+json';
+    const answer = await lab.cluster.api.call('PATCH', `${path}/${name}/status`, { status: { phase } }, type);
+    expect(answer.status).toBe(200);
+  }
+
   test('it is installed, changed, rolled back, and removed without a trace', async () => {
+    await lab.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }));
     const before = await allObjects(lab.cluster);
     const set = ['--set', `image=${IMAGE}`, '--set', 'clusterName=rome'];
     expect(await onCluster('install', 'tributary', CHART, ...set)).toContain('under the name rome');
@@ -139,16 +204,33 @@ const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 
     expect(await replicas()).toBe(2);
     await onCluster('rollback', 'tributary', '1');
     expect(await replicas()).toBe(1);
-    const said = { out: '', err: '' };
-    const code = await uninstallCommand.run(['--prepare', '--yes', '--peer-timeout', '2s'], {
-      io: { out: (text) => void (said.out += text), err: (text) => void (said.err += text) },
-      signal: new AbortController().signal,
-      clock: systemClock,
-      open: async () => lab.admin(),
+    const failing = refused(...UNINSTALL, '--kubeconfig', kubeconfig);
+    await endJob('Failed', async () => void (await prepared()));
+    expect(await failing).toContain('failed');
+    // Helm has removed nothing, and the account of the Job has not stayed.
+    expect(await exists('/apis/apps/v1/namespaces/tributary-system/deployments/tributary-cluster')).toBe(
+      true,
+    );
+    expect(await exists('/api/v1/namespaces/tributary-system/serviceaccounts/tributary-uninstall')).toBe(
+      false,
+    );
+    await onCluster('rollback', 'tributary', '3', '--force-conflicts');
+    expect(await replicas()).toBe(1);
+    await awaited('new objects are taken again', async () => (await probe()) === 201, { seen: probe });
+    const removing = helm(...UNINSTALL, '--kubeconfig', kubeconfig);
+    await endJob('Succeeded', async () => {
+      await awaited(
+        'only namespaces of peers may be deleted',
+        async () => {
+          const account = await lab.as(UNINSTALL_ACCOUNT);
+          const { status, body } = await account('DELETE', '/api/v1/namespaces/shop?dryRun=All');
+          return status === 422 && body.includes('only namespaces of peers');
+        },
+        { seen: async () => Promise.resolve('no such refusal') },
+      );
+      expect(await prepared()).toContain('cleaning the network of every host');
     });
-    expect({ code, err: said.err }).toMatchObject({ code: 0 });
-    expect(said.out).toContain('cleaning the network of every host');
-    await onCluster('uninstall', 'tributary');
+    await removing;
     await awaited(
       'nothing is left',
       async () => differing(before, await allObjects(lab.cluster)).length === 0,

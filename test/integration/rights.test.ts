@@ -7,6 +7,7 @@ import {
   rightsAt,
 } from '../../src/deploy/rights/cluster.ts';
 import { groupAndResource, rulesOf, type Right } from '../../src/api/rbac.ts';
+import { printYaml } from '../../src/cli/command-line.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { tenantCommand } from '../../src/cli/tenant.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
@@ -18,6 +19,8 @@ import {
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
 } from '../../src/deploy/rights/agent.ts';
+import { UNINSTALL_RIGHTS } from '../../src/deploy/rights/uninstall.ts';
+import { forgeUninstallHook, UNINSTALL_ACCOUNT } from '../../src/deploy/installation/uninstall-hook.ts';
 import { SETTINGS_RIGHTS } from '../../src/deploy/rights/settings.ts';
 import {
   allowed,
@@ -82,6 +85,7 @@ const AGENT = serviceAccount('tributary-system', 'tributary-peer-milan');
 const CLUSTER = serviceAccount('tributary-system', 'tributary-cluster');
 const GATEWAY = serviceAccount('tributary-network', 'tributary-gateway');
 const NODE = serviceAccount('tributary-network', 'tributary-node');
+const UNINSTALL = serviceAccount(UNINSTALL_ACCOUNT.namespace, UNINSTALL_ACCOUNT.name);
 const PLACEHOLDERS = { node: 'milan', 'virtual-node': 'milan', secret: 'milan-kubeconfig' };
 const NAMES = Object.fromEntries(Object.entries(PLACEHOLDERS).map(([key, name]) => [`<${key}>`, name]));
 
@@ -147,6 +151,8 @@ beforeAll(async () => {
     await printed(manifestsCommand, ['peer', '--virtual-node', 'milan', '--namespaces', 'shop', ...image]),
   );
   await lab.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop']));
+  const hook = forgeUninstallHook({ image: 'tributary:1', priorityClasses: false });
+  await lab.apply(printYaml(hook.filter(({ kind }) => kind !== 'Job')));
   resources = await servedResources(api);
 }, TIMEOUT_MS);
 
@@ -254,6 +260,7 @@ describe('what the API server allows is what is written down', () => {
     ['cluster', CLUSTER, CLUSTER_RIGHTS],
     ['gateway', GATEWAY, GATEWAY_RIGHTS],
     ['node', NODE, NODE_ROLE_RIGHTS],
+    ['uninstalling', UNINSTALL, UNINSTALL_RIGHTS],
   ] as const)('for the %s role', (_role, account, places) => {
     const [, , of = '', name = ''] = account.user.split(':');
     const namespaces = [...new Set(places.flatMap(({ namespace }) => namespace ?? []))];

@@ -110,7 +110,18 @@ const checks = (): string => `{{- /* ${MADE} */}}
 const NOTES = `Tributary is being started in this cluster, under the name {{ .Values.clusterName }}.
 
   kubectl -n ${SYSTEM_NAMESPACE} rollout status deployment/tributary-cluster
-  kubectl get foreignclusters
+  tributary status                           # where everything stands, and what is missing
+  tributary discover                         # clusters that can be seen
+  tributary peer --to-context CONTEXT        # peer with one that is in your kubeconfig, too
+  tributary offload NAMESPACE                # let the pods of a namespace run there
+{{- if .Values.dashboard }}
+  tributary dashboard                        # all of it on a page
+{{- else }}
+
+For a page that shows all of it, with tributary dashboard:
+
+  helm upgrade {{ .Release.Name }} CHART --namespace {{ .Release.Namespace }} --reuse-values --set dashboard=true
+{{- end }}
 
 {{- if and (eq .Values.peeringService "ClusterIP") (not .Values.advertise) }}
 
@@ -118,8 +129,11 @@ Other clusters cannot dial this one (peeringService is ClusterIP). It can peer w
 {{- end }}
 
 Nothing is lent before a SharingPolicy says so, and nothing is borrowed before an AcceptancePolicy does.
-To remove it, first: tributary uninstall --prepare
-It ends peerings, brings pods home and cleans hosts, which Helm cannot. Then:
 
-  helm uninstall {{ .Release.Name }} --namespace {{ .Release.Namespace }}
+To remove it:
+
+  helm uninstall {{ .Release.Name }} --namespace {{ .Release.Namespace }} --timeout 20m
+
+A Job in ${SYSTEM_NAMESPACE} first brings pods home, ends peerings and cleans hosts. If it fails, nothing is removed: mend what
+its log says, and repeat the command.
 `;

@@ -13,6 +13,7 @@ import {
   type ValueName,
   VALUES,
 } from '../../src/deploy/installation/values.ts';
+import { forgeUninstallHook } from '../../src/deploy/installation/uninstall-hook.ts';
 import { joined, type Switched } from './chart-lines.ts';
 
 const SWITCHES = VALUE_NAMES.filter((name) => VALUES[name].kind === 'switch');
@@ -140,6 +141,12 @@ function textField(before: string, name: ValueName): string[] {
   return [`${indent}{{- with .Values.${name} }}`, `${before}{{ . | toJson }}`, `${indent}{{- end }}`];
 }
 
+/** What Helm needs besides what the program installs: it does by a hook what the program does itself. */
+const everythingFrom = (values: InstallValues): Manifest[] => [
+  ...forgeInstallation(values),
+  ...forgeUninstallHook(values),
+];
+
 interface Template {
   object: Manifest;
   lines: string[];
@@ -157,7 +164,7 @@ function templates(): Map<string, Template> {
   };
   const all = combinations().map((switches) => ({
     switches,
-    objects: new Map(forgeInstallation(marks(switches)).map((object) => [keyOf(object), object])),
+    objects: new Map(everythingFrom(marks(switches)).map((object) => [keyOf(object), object])),
   }));
   // The last combination has all switches on, and so the most objects; others may have some that it has not.
   const found = new Map(all.toReversed().flatMap(({ objects }) => [...objects]));

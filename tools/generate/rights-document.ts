@@ -17,6 +17,7 @@ import {
   LAUNCHED_LEASE_RIGHTS,
   LAUNCHED_OWN_RIGHTS,
 } from '../../src/deploy/rights/agent.ts';
+import { UNINSTALL_RIGHTS } from '../../src/deploy/rights/uninstall.ts';
 import { SETTINGS_RIGHTS } from '../../src/deploy/rights/settings.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
 
@@ -207,5 +208,13 @@ Why: [decision 24](decisions/0024-network-privileges.md).
 ${placesOf(NODE_ROLE_RIGHTS)}
 
 On its host: the network of the host, user 0 and CAP_NET_ADMIN.
+
+## While a release of Helm is removed
+
+\`helm uninstall\` first runs \`tributary uninstall --prepare\` as a Job, with the account \`tributary-uninstall\`. Helm makes this account and its
+rights for the Job and removes them after it, also where it fails. A **ValidatingAdmissionPolicy** of the same name lets it delete only namespaces
+that were made for peers. Why: [decision 65](decisions/0065-helm-uninstall-hook.md).
+
+${placesOf(UNINSTALL_RIGHTS)}
 `;
 }

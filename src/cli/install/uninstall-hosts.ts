@@ -2,7 +2,7 @@
 import type { Manifest } from '../../api/manifest.ts';
 import { daemonSets, deployments, namespaces, pods } from '../../api/resources.ts';
 import { applyManifests } from '../../kube/apply.ts';
-import { forgeCleanUp } from '../../deploy/node.ts';
+import { CLEAN_UP_NAME, forgeCleanUp } from '../../deploy/node.ts';
 import { NETWORK_NAMESPACE } from '../../deploy/program.ts';
 import { found, listed, remove } from './objects.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
@@ -15,7 +15,7 @@ export async function installedImage(session: InstallSession): Promise<string | 
     [deployments, { namespace: 'tributary-system', name: 'tributary-cluster' }],
     [deployments, { namespace: NETWORK_NAMESPACE, name: 'tributary-gateway' }],
     [daemonSets, { namespace: NETWORK_NAMESPACE, name: 'tributary-node' }],
-    [daemonSets, { namespace: NETWORK_NAMESPACE, name: 'tributary-clean-up' }],
+    [daemonSets, { namespace: NETWORK_NAMESPACE, name: CLEAN_UP_NAME }],
   ] as const;
   for (const [type, ref] of named) {
     const object = await found(session, type as typeof deployments, ref);
@@ -82,7 +82,7 @@ async function endRoles(session: InstallSession): Promise<void> {
   await untilNoPods(
     session,
     'for gateways and routers to end',
-    'app.kubernetes.io/instance!=tributary-clean-up',
+    `app.kubernetes.io/instance!=${CLEAN_UP_NAME}`,
   );
 }
 

@@ -19,6 +19,7 @@ import {
   roles,
 } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
+import { UNINSTALL_NAME } from '../../deploy/installation/uninstall-hook.ts';
 import { forgeInstallation, keyOf } from '../../deploy/installation/objects.ts';
 import { defaultValues, VALUE_NAMES, VALUES } from '../../deploy/installation/values.ts';
 import { typeOf } from '../../kube/apply.ts';
@@ -90,7 +91,7 @@ async function removeAgents(session: InstallSession): Promise<void> {
     look: async () => {
       const left: string[] = [];
       for (const namespace of [SYSTEM_NAMESPACE, AGENTS_NAMESPACE]) {
-        const labelSelector = `${LABEL_APP_NAME}=${APP_NAME},app.kubernetes.io/instance!=tributary-uninstall`;
+        const labelSelector = `${LABEL_APP_NAME}=${APP_NAME},app.kubernetes.io/instance!=${UNINSTALL_NAME}`;
         left.push(
           ...(await listed(session, pods, { namespace, labelSelector })).map(({ metadata }) => metadata.name),
         );

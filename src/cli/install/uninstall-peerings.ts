@@ -17,6 +17,7 @@ import type { KubeObject } from '../../api/wire.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { forgeUninstallFence } from '../../deploy/installation/uninstall-fence.ts';
+import { SHORT_FORM_FENCE } from '../../offloading/short-form-fence.ts';
 import { isEnded, stateLine } from '../peering/foreign-clusters.ts';
 import { found, ifMissing, listed, nameOf, release, remove, removeAll, untilNone } from './objects.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
@@ -32,7 +33,7 @@ export interface Bounds {
 const SHORT_FORM_BINDING = {
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: 'tributary-short-form' },
+  metadata: { name: SHORT_FORM_FENCE },
 };
 
 /** How long API servers may take to see a policy. */

@@ -7,15 +7,15 @@
 import { forgePolicy, writes } from '../../api/fence.ts';
 import type { Manifest } from '../../api/manifest.ts';
 
-const NAME = 'tributary-uninstalling';
+export const UNINSTALL_FENCE = 'tributary-uninstalling';
 
 export const forgeUninstallFence = (door: 'open' | 'closed' = 'open'): Manifest[] =>
-  forgePolicy(NAME, {
+  forgePolicy(UNINSTALL_FENCE, {
     matchConstraints: { resourceRules: [writes('tributary.dev', ['*'], 'CREATE')] },
     validations: [
       {
         expression: door === 'open' ? 'true' : 'false',
-        message: 'Tributary is being uninstalled here; to keep it: tributary install',
+        message: 'Tributary is being uninstalled here; to keep it: tributary install, or helm rollback',
         reason: 'Forbidden',
       },
     ],
