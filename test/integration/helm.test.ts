@@ -13,6 +13,7 @@ import { awaited } from '../support/eventually.ts';
 import { allObjects, differing, withoutOurKinds } from '../support/labs/all-objects.ts';
 import { short } from '../support/long.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
+import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../src/api/tenant-labels.ts';
 import type { Manifest } from '../../src/api/manifest.ts';
 import { forgeInstallation, keyOf } from '../../src/deploy/installation/objects.ts';
 import { forgeUninstallHook, UNINSTALL_ACCOUNT } from '../../src/deploy/installation/uninstall-hook.ts';
@@ -121,6 +122,24 @@ test('helm lint has nothing to complain of', async () => {
   expect(await helm('lint', '--strict', CHART, '--set', `image=${IMAGE}`)).toContain('0 chart(s) failed');
 });
 
+/** Of a peer that does not answer: its object has a finalizer, and its namespace waits. */
+const LEFT = [
+  {
+    apiVersion: 'tributary.dev/v1alpha1',
+    kind: 'ForeignCluster',
+    metadata: { name: 'milan', finalizers: ['tributary.dev/peering'] },
+    spec: { clusterID: 'milan'.padEnd(26, 'a'), endpoint: '127.0.0.1:1', outgoing: 'Enabled' },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: 'milan-shop',
+      labels: { [LABEL_PEER]: 'milan', [LABEL_TENANCY]: TENANCY_CONTRACT },
+    },
+  },
+];
+
 /** It takes a minute; that the chart has the objects of the program is shown above without. */
 const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 0;
 
@@ -154,8 +173,8 @@ const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 
       clock: systemClock,
       open: async () => lab.clientOf(UNINSTALL_ACCOUNT),
     });
-    expect({ code, err: said.err }).toEqual({ code: 0, err: '' });
-    return said.out;
+    expect({ code, ...said }).toMatchObject({ code: 0 });
+    return said.out + said.err;
   }
 
   /** Whether an object of ours could be made. */
@@ -204,8 +223,13 @@ const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 
     expect(await replicas()).toBe(2);
     await onCluster('rollback', 'tributary', '1');
     expect(await replicas()).toBe(1);
+    await lab.apply(LEFT.map((object) => JSON.stringify(object)).join('\n---\n'));
     const failing = refused(...UNINSTALL, '--kubeconfig', kubeconfig);
-    await endJob('Failed', async () => void (await prepared()));
+    await endJob('Failed', async () => {
+      const said = await prepared();
+      expect(said).toContain('nobody finished ForeignCluster milan');
+      expect(said).toContain('removing the namespaces of peers milan-shop');
+    });
     expect(await failing).toContain('failed');
     // Helm has removed nothing, and the account of the Job has not stayed.
     expect(await exists('/apis/apps/v1/namespaces/tributary-system/deployments/tributary-cluster')).toBe(
