@@ -19,7 +19,7 @@ const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root
 
 const sources = find('src/**/*.ts');
 const allCode = [...sources, ...find('{test,lab,tools,bench}/**/*.{ts,mjs,sh}', 'Makefile', 'Dockerfile')];
-const documents = find('*.md', '{docs,src,test,lab}/**/*.md');
+const documents = find('*.md', '{docs,examples,src,test,lab}/**/*.md');
 
 /** The lines, as `path:number`, that match. */
 const linesWith = (paths: readonly string[], pattern: RegExp): string[] =>
@@ -68,7 +68,7 @@ test('links between documents lead somewhere', () => {
 
 test('files that documents name exist', () => {
   const named = documents.flatMap((path) =>
-    [...read(path).matchAll(/(?<![\w./-])(?:src|lab|bench|test|tools|docs|deploy)\/[\w./-]*[\w/]/g)]
+    [...read(path).matchAll(/(?<![\w./-])(?:src|lab|bench|test|tools|docs|deploy|examples)\/[\w./-]*[\w/]/g)]
       .map(([target]) => target)
       .filter((target) => !existsSync(join(root, target)))
       .map((target) => `${path}: ${target}`),

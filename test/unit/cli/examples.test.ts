@@ -51,7 +51,7 @@ test('each example of a command can be typed as it stands', async () => {
   expect(await complaints(examples)).toEqual([]);
 });
 
-const documents = globSync(['*.md', '{docs,lab,src}/**/*.md'], { cwd: root }).toSorted();
+const documents = globSync(['*.md', '{docs,examples,lab,src}/**/*.md'], { cwd: root }).toSorted();
 
 test('each call in a code block of a document can be typed as it stands', async () => {
   const lines = documents.flatMap((path) =>
