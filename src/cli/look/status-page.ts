@@ -29,7 +29,10 @@ export interface RoleLine {
 }
 
 export interface PeerLine {
+  /** Of the ForeignCluster. One that was found has the ClusterID for a name. */
   name: string;
+  /** What its people call it; empty while it has not said so. */
+  clusterName: string;
   clusterID: string;
   outgoing: string;
   incoming: string;
@@ -125,9 +128,12 @@ const roleName = ({ metadata }: KubeObject): string =>
     .replace(`${APP_NAME}-`, '')
     .replace(/^peer-/, 'peer ');
 
-function rolesOf({ deployments, daemonSets }: Facts): RoleLine[] {
+function rolesOf({ deployments, daemonSets, use }: Facts): RoleLine[] {
+  const names = new Map(
+    use.map(({ virtualNode }) => [`peer ${virtualNode.metadata.name}`, `peer ${clusterNameOf(virtualNode)}`]),
+  );
   const place = (object: KubeObject): Pick<RoleLine, 'role' | 'namespace'> => ({
-    role: roleName(object),
+    role: names.get(roleName(object)) ?? roleName(object),
     namespace: object.metadata.namespace ?? '',
   });
   return [
@@ -180,6 +186,7 @@ function peerLine(cluster: Facts['clusters'][number], { tunnels }: Facts): PeerL
   const clusterID = idOf(cluster) ?? '';
   return {
     name: metadata.name,
+    clusterName: status.clusterName ?? '',
     clusterID,
     outgoing: outgoing?.phase ?? 'None',
     incoming: incoming?.phase ?? 'None',

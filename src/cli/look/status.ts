@@ -59,9 +59,10 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
     ),
     section(
       'Peers',
-      ['NAME', 'OUTGOING', 'INCOMING', 'LINK', 'RTT', 'LOSS', ...(isWide ? ['CLUSTER ID'] : [])],
+      ['NAME', 'CLUSTER', 'OUTGOING', 'INCOMING', 'LINK', 'RTT', 'LOSS', ...(isWide ? ['CLUSTER ID'] : [])],
       peers.map((peer) => [
         peer.name,
+        peer.clusterName === '' ? '-' : peer.clusterName,
         peer.outgoing,
         peer.incoming,
         peer.link ? 'up' : 'down',

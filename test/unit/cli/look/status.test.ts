@@ -41,7 +41,7 @@ function peer(name: string, id: string, status: object = {}): void {
   world.seed(foreignClusters, {
     metadata: { name },
     spec: { clusterID: id },
-    status: { link: { connected: true }, outgoing: established, ...status },
+    status: { clusterName: 'Milan', link: { connected: true }, outgoing: established, ...status },
   });
 }
 
@@ -114,8 +114,8 @@ Roles
   gateway   2/2     tributary-network
 
 Peers
-  NAME    OUTGOING      INCOMING   LINK   RTT       LOSS
-  milan   Established   None       up     12.3 ms   0 %
+  NAME    CLUSTER   OUTGOING      INCOMING   LINK   RTT       LOSS
+  milan   Milan     Established   None       up     12.3 ms   0 %
   1 more known: tributary discover
 
 Virtual nodes
@@ -248,7 +248,7 @@ test('what may not be read is said, and the rest is shown', async () => {
   });
   const { code, out } = await world.run(statusCommand, '');
   expect(code).toBe(0);
-  expect(out).toMatch(/ {2}milan {3}Established .* - +-\n/);
+  expect(out).toMatch(/ {2}milan {3}Milan {5}Established .* - +-\n/);
   expect(out).toMatch(/\nNot shown, since it cannot be read\n {2}pods of shop: .*no right/);
   expect(out).toMatch(/ {2}tunnels: .*no right/);
   expect(out).toMatch(/ {2}use of virtual nodes: .*no right/);
