@@ -1,6 +1,10 @@
-/** Waits until a pod could run in a foreign cluster: until a virtual node that stands for it is Ready. */
+/** Waits until a pod could run in a foreign cluster: until a virtual node that stands for it is Ready, and takes pods. */
 import { LABEL_PROVIDER } from '../../api/names.ts';
+import { nodes } from '../../api/resources.ts';
+import { hardTaints } from '../../api/taints.ts';
 import { VIRTUAL_NODE_CONDITIONS, type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
+import type { Node } from '../../api/wire.ts';
+import { hasCode, ignoring } from '../../lib/errors.ts';
 import { EXIT } from '../command-line.ts';
 import type { Session } from './environment.ts';
 import { followObject } from './foreign-clusters.ts';
@@ -17,27 +21,54 @@ interface Waiting {
 export async function waitForNode({ clusterID, untilMs, shown }: Waiting, session: Session): Promise<number> {
   const { client, io, signal } = session;
   const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
-  let last = 'no VirtualNode has been made yet';
-  const node = await followObject(session, {
+  let last = '';
+  const name = await followObject(session, {
     untilMs,
-    read: async () => (await client.list(virtualNodes, { labelSelector, signal })).items,
-    look: (nodes) => {
-      const ready = nodes.find((one) => readyOf(one)?.status === 'True');
-      if (ready !== undefined) return ready;
-      const [first] = nodes;
-      if (first !== undefined)
-        last = `${first.metadata.name}: ${readyOf(first)?.message ?? 'its agent starts'}`;
+    read: async () => {
+      const { items } = await client.list(virtualNodes, { labelSelector, signal });
+      const ready = items.find((one) => readyOf(one)?.status === 'True');
+      return { items, ready, taint: ready && (await taintOf(nameOf(ready), session)) };
+    },
+    look: ({ items, ready, taint }) => {
+      if (ready !== undefined && taint === undefined) return nameOf(ready);
+      last = ready === undefined ? waitsFor(items[0]) : `${nameOf(ready)}: ${taint}`;
       shown(`virtual node: ${last}`);
       return undefined;
     },
   });
-  if (node === undefined) {
+  if (name === undefined) {
     io.err(`Agreed, but no virtual node is Ready in time: ${last}. See: kubectl get virtualnodes,pods -A\n`);
     return EXIT.failed;
   }
-  io.out(`Virtual node ${node.status?.nodeName ?? node.metadata.name} is Ready\n`);
+  io.out(`Virtual node ${name} is Ready\n`);
   return EXIT.ok;
 }
+
+/**
+ * Kubernetes taints a new node until its controller has seen that it is Ready. A pod that is placed in that moment stays at home.
+ * Undefined: pods are let in, or nobody here may read nodes.
+ */
+async function taintOf(name: string, { client, signal }: Session): Promise<string | undefined> {
+  let node: Node | undefined;
+  try {
+    node = await client.get(nodes, { name }, { signal }).catch(ignoring('NotFound'));
+  } catch (error) {
+    if (hasCode(error, 'Forbidden')) return undefined;
+    throw error;
+  }
+  if (node === undefined) return 'its node is not there yet';
+  const taint = hardTaints(node.spec?.taints).find(({ key }) => key.startsWith(OF_KUBERNETES));
+  return taint && `the taint ${taint.key} keeps pods away`;
+}
+
+const OF_KUBERNETES = 'node.kubernetes.io/';
+
+const nameOf = ({ metadata, status }: VirtualNode): string => status?.nodeName ?? metadata.name;
+
+const waitsFor = (virtualNode: VirtualNode | undefined): string =>
+  virtualNode === undefined
+    ? 'no VirtualNode has been made yet'
+    : `${virtualNode.metadata.name}: ${readyOf(virtualNode)?.message ?? 'its agent starts'}`;
 
 const readyOf = ({ status }: VirtualNode): { status: string; message?: string } | undefined =>
   status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);

@@ -114,6 +114,15 @@ test('a node that does not come up is told, with its reason', async () => {
   expect((await rome.api.client().list(virtualNodes)).items).toHaveLength(1);
 });
 
+test('it waits while the new node has the taint that Kubernetes gives it', async () => {
+  runsIn(rome, ROME, 'rome', []);
+  runsIn(milan, MILAN, 'milan', ['203.0.113.7:30743']);
+  rome.taints = [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }];
+  const { code, err } = await rome.run(peerCommand, '--to-context milan --timeout 1s');
+  expect(code).toBe(1);
+  expect(err).toContain('the taint node.kubernetes.io/not-ready keeps pods away.');
+});
+
 test('nothing is written where it cannot work', async () => {
   runsIn(rome, ROME, 'rome', []);
   const none = await rome.run(peerCommand, '--to-context milan');

@@ -7,7 +7,7 @@ import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.t
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
-import { persistentVolumes, type ResourceType } from '../../../../src/api/resources.ts';
+import { nodes, persistentVolumes, type ResourceType } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
@@ -144,6 +144,9 @@ export class CliWorld {
   /** Whether the agent of a virtual node comes up once a peering is established. */
   startsNodes = true;
 
+  /** Of nodes that come up. */
+  taints: object[] = [];
+
   #startNode(clusterID: string): void {
     if (this.api.storage.get('virtualnodes.tributary.dev', clusterID) !== undefined) return;
     const message = 'the agent has not reached it';
@@ -152,6 +155,7 @@ export class CliWorld {
       metadata: { name: clusterID, labels: { [LABEL_PROVIDER]: clusterID } },
       status: { nodeName: `node-of-${clusterID}`, conditions: [ready] },
     });
+    this.seed(nodes, { metadata: { name: `node-of-${clusterID}` }, spec: { taints: this.taints } });
   }
 
   seed(type: ResourceType<KubeObject>, object: object): AnyObject {
