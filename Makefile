@@ -15,7 +15,7 @@ MINUTES ?= 10
 .PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices bench-cli release image clean clean-cache
 
 help:
-	@echo 'make demo [DEMO=pods|peering|network|namespaces|safety|away|tether]  shows one part of the product on real clusters (lab/demo/)'
+	@echo 'make demo [DEMO=pods|install|peering|network|namespaces|safety|away|tether]  shows one part of the product on real clusters (lab/demo/)'
 	@echo 'make test               checks, unit, integration and end-to-end tests'
 	@echo 'make test-long          the same with the long variants, which it names'
 	@echo "make conformance        Kubernetes' own suite, directly and through a virtual node: what differs [FOCUS=REGEXP]"

@@ -2,6 +2,7 @@
 import { holdLab } from '../holder.ts';
 import { Lab } from '../lab.ts';
 import { demonstrateAway } from './away.ts';
+import { demonstrateInstall } from './install.ts';
 import { demonstrateNamespaces } from './namespaces.ts';
 import { demonstrateNetwork } from './network.ts';
 import { demonstratePeering } from './peering.ts';
@@ -16,6 +17,7 @@ export type Demonstration = (lab: string, stage: Stage, signal: AbortSignal) => 
 /** Each has its own folder of manifests. */
 const DEMOS: Readonly<Record<string, Demonstration>> = {
   pods: demonstratePods,
+  install: demonstrateInstall,
   peering: demonstratePeering,
   network: demonstrateNetwork,
   namespaces: demonstrateNamespaces,
