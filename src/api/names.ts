@@ -145,6 +145,25 @@ export const LABEL_REMAKE = 'tributary.dev/remake';
 /** On a home pod that was made anew: UID of the pod that it stands for. */
 export const ANNOTATION_REMADE_FOR = 'tributary.dev/remade-for';
 
+/** Reasons of DisruptionTarget: the pod was disrupted and is not at fault (podFailurePolicy of Jobs); a closed list. */
+export const DISRUPTION_REASONS = {
+  deleted: 'DeletionByForeignCluster',
+  refused: 'RefusedByForeignCluster',
+  released: 'ReleasedFromVirtualNode',
+} as const;
+export type DisruptionReason = (typeof DISRUPTION_REASONS)[keyof typeof DISRUPTION_REASONS];
+
+/** Reasons of conditions of a virtual node's Node, besides those of its VirtualNode and of the Tunnel; a closed list. */
+export const NODE_REASONS = {
+  ready: 'ForeignClusterReady',
+  /** What a home cannot know: the pressure on nodes over there. */
+  notApplicable: 'NotApplicable',
+  tunnelReady: 'TunnelReady',
+} as const;
+
+/** Reason of the decision about a request for a kubelet's serving certificate. */
+export const REQUEST_REASONS = { decided: 'TributaryPolicy' } as const;
+
 /** Reasons for which a home pod whose body is ready is not Ready itself; a closed list. */
 export const REACH_REASONS = {
   tunnelDown: 'TunnelDown',

@@ -58,7 +58,7 @@ export interface OffloadedCluster {
   virtualNodes: string[];
   remoteNamespace?: string;
   phase: OffloadedPhase;
-  reason: string;
+  reason: NamespaceOffloadingReason;
   message?: string;
 }
 

@@ -25,3 +25,7 @@ export interface PeerSelector {
   /** Narrows all of the above to clusters that were found in one of these ways. */
   discovery?: DiscoverySource[];
 }
+
+/** Of the condition `Valid`, which every policy has that selects peers: it alone says whether the policy makes sense. */
+export const POLICY_VALID = 'Valid';
+export const POLICY_REASONS = { ok: 'AsExpected', invalid: 'Invalid' } as const;

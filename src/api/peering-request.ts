@@ -96,3 +96,4 @@ export const PEERING_REQUEST_REASONS = {
   /** The runtime class that a SharingPolicy forces on pods of peers is not there. */
   runtimeClassMissing: 'RuntimeClassMissing',
 } as const;
+export type PeeringRequestReason = (typeof PEERING_REQUEST_REASONS)[keyof typeof PEERING_REQUEST_REASONS];

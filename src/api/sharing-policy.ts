@@ -119,6 +119,18 @@ export const SHARING_POLICY_CONDITIONS = {
   ending: 'PeersEndSoon',
 } as const;
 
+/** Reasons of those conditions, and of `Valid`; a closed list. */
+export const SHARING_POLICY_REASONS = {
+  ok: 'AsExpected',
+  invalid: 'Invalid',
+  kindRefused: 'KindRefused',
+  kindNotServed: 'KindNotServed',
+  rightsMissing: 'RightsMissing',
+  runtimeClassMissing: 'RuntimeClassMissing',
+  endsSoon: 'EndsSoon',
+} as const;
+export type SharingPolicyReason = (typeof SHARING_POLICY_REASONS)[keyof typeof SHARING_POLICY_REASONS];
+
 /** What this cluster lends, how much and to whom. */
 export interface SharingPolicy extends KubeObject {
   spec: SharingPolicySpec;

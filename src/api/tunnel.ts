@@ -176,13 +176,28 @@ export type TunnelReason = (typeof TUNNEL_REASONS)[keyof typeof TUNNEL_REASONS];
 export type NetworkState =
   { kind: 'Off' } | { kind: 'Up' } | { kind: 'Down'; reason: string; message: string };
 
+/** Why pods over there do not reach the home API server, or do not ask the home DNS; a closed list with some reasons of the Tunnel. */
+export const HOME_REACH_REASONS = {
+  noNetwork: 'NoNetwork',
+  /** By the SharingPolicy of the provider. */
+  forbidden: 'ForbiddenByProvider',
+  /** By the ForeignCluster here. */
+  notAllowed: 'NotAllowed',
+  noClusterDns: 'NoClusterDNS',
+  notChosen: 'NotChosen',
+  seenElsewhere: 'SeenElsewhere',
+  peerViews: 'PeerHasNoViewOfUs',
+  prefixRefused: 'PrefixRefused',
+} as const;
+export type HomeReachReason = (typeof HOME_REACH_REASONS)[keyof typeof HOME_REACH_REASONS];
+
 /** Where pods over there reach the home API server through the network; Unknown: it is not known yet. */
 export type HomeApiServerView =
   | { kind: 'At'; address: string; port: number }
-  | { kind: 'None' | 'Unknown'; reason: string; message: string };
+  | { kind: 'None' | 'Unknown'; reason: HomeReachReason; message: string };
 
 /** Open: a DNS whose address is in one of these ranges of our ClusterIPs can be asked. Unknown: it will be known soon. */
 export type HomeDnsView =
   | { kind: 'NotChosen' }
   | { kind: 'Open'; ranges: readonly string[] }
-  | { kind: 'None' | 'Unknown'; reason: string; message: string };
+  | { kind: 'None' | 'Unknown'; reason: HomeReachReason; message: string };

@@ -1,6 +1,7 @@
 import { createPublicKey, verify, type webcrypto } from 'node:crypto';
 import type * as X509 from '@peculiar/x509';
 
+import { REQUEST_REASONS } from '../api/names.ts';
 import { certificateSigningRequests } from '../api/resources.ts';
 import type { CertificateSigningRequest } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -139,7 +140,7 @@ export async function settleRequest(
   signal: AbortSignal,
 ): Promise<void> {
   const lastUpdateTime = new Date(nowMs).toISOString();
-  const condition = { type, status: 'True', reason: 'TributaryPolicy', message, lastUpdateTime };
+  const condition = { type, status: 'True', reason: REQUEST_REASONS.decided, message, lastUpdateTime };
   const conditions = [...(csr.status?.conditions ?? []), condition];
   const settled = { ...csr, status: { ...csr.status, conditions } };
   await client.replace(certificateSigningRequests, settled, { subresource: 'approval', signal });

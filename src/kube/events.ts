@@ -1,3 +1,4 @@
+import type { EventReason } from '../api/reasons/events.ts';
 import { events } from '../api/resources.ts';
 import type { KubeEvent, KubeObject } from '../api/wire.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
@@ -19,9 +20,14 @@ export const aboutPod = ({ metadata }: Pick<EventSubject, 'metadata'>): EventSub
   metadata,
 });
 
+declare const isRelayed: unique symbol;
+/** A reason that another program gave to an event, which is told here, too. */
+export type RelayedReason = string & { readonly [isRelayed]: true };
+export const relayed = (reason: string): RelayedReason => reason as RelayedReason;
+
 /** Tells people what has happened to an object. It never throws and never waits. */
 export interface EventRecorder {
-  event(subject: EventSubject, type: EventType, reason: string, message: string): void;
+  event(subject: EventSubject, type: EventType, reason: EventReason | RelayedReason, message: string): void;
 }
 
 export interface EventRecorderOptions extends ClusterBasics {

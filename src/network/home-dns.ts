@@ -1,10 +1,11 @@
 /** Whether our pods at a peer can ask our DNS. */
 import {
+  HOME_REACH_REASONS,
   type HomeDnsView,
+  type HomeReachReason,
   type NetworkState,
   type PeerView,
   type PrefixView,
-  TUNNEL_REASONS,
   type TunnelSpec,
 } from '../api/tunnel.ts';
 
@@ -25,10 +26,10 @@ export interface DnsFacts {
  */
 export function homeDnsIn({ state, dns, services, seenAs, theirs, views }: DnsFacts): HomeDnsView {
   if (dns === undefined) return { kind: 'NotChosen' };
-  if (state === 'Off') return none('NoNetwork', 'no tunnel leads to the provider');
+  if (state === 'Off') return none(HOME_REACH_REASONS.noNetwork, 'no tunnel leads to the provider');
   if (services.length === 0) {
     return none(
-      TUNNEL_REASONS.notChosen,
+      HOME_REACH_REASONS.notChosen,
       'our ClusterIPs are not reached from there: set services: OffloadedPods beside dns: Home, and access other than None, ' +
         'in spec.network of the ForeignCluster',
     );
@@ -37,7 +38,7 @@ export function homeDnsIn({ state, dns, services, seenAs, theirs, views }: DnsFa
   if (other !== undefined) {
     const { prefix, as } = other;
     return none(
-      TUNNEL_REASONS.seenElsewhere,
+      HOME_REACH_REASONS.seenElsewhere,
       `this cluster sees the provider's pods ${prefix} as ${as}, so its DNS names addresses that are others over there: ${OWN_RANGES}`,
     );
   }
@@ -46,7 +47,7 @@ export function homeDnsIn({ state, dns, services, seenAs, theirs, views }: DnsFa
     const as = told.get(prefix);
     if (as !== undefined && as !== prefix) {
       return none(
-        TUNNEL_REASONS.seenElsewhere,
+        HOME_REACH_REASONS.seenElsewhere,
         `the provider sees our ${prefix} as ${as}, so our DNS names addresses that are others over there: ${OWN_RANGES}`,
       );
     }
@@ -54,14 +55,14 @@ export function homeDnsIn({ state, dns, services, seenAs, theirs, views }: DnsFa
   const untold = [...services, ...dns.addresses].find((prefix) => !told.has(prefix));
   if (untold !== undefined) {
     return unknown(
-      TUNNEL_REASONS.peerViews,
+      HOME_REACH_REASONS.peerViews,
       `the provider has not told yet as what it sees our ${untold}: see kubectl describe tunnel`,
     );
   }
   const unseen = theirs.find((prefix) => !views.some((view) => view.prefix === prefix));
   if (unseen === undefined) return { kind: 'Open', ranges: services };
   return unknown(
-    TUNNEL_REASONS.prefixRefused,
+    HOME_REACH_REASONS.prefixRefused,
     `this cluster sees the provider's pods ${unseen} nowhere yet: see kubectl describe tunnel`,
   );
 }
@@ -69,5 +70,9 @@ export function homeDnsIn({ state, dns, services, seenAs, theirs, views }: DnsFa
 const OWN_RANGES =
   'give the two clusters ranges of pods and Services that do not overlap, with --identity-views on';
 
-const none = (reason: string, message: string): HomeDnsView => ({ kind: 'None', reason, message });
-const unknown = (reason: string, message: string): HomeDnsView => ({ kind: 'Unknown', reason, message });
+const none = (reason: HomeReachReason, message: string): HomeDnsView => ({ kind: 'None', reason, message });
+const unknown = (reason: HomeReachReason, message: string): HomeDnsView => ({
+  kind: 'Unknown',
+  reason,
+  message,
+});

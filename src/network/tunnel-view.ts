@@ -1,4 +1,5 @@
 import {
+  HOME_REACH_REASONS,
   type HomeApiServerView,
   type HomeDnsView,
   type NetworkState,
@@ -222,21 +223,21 @@ function apiServerIn(
   if (state.kind === 'Off') {
     return {
       kind: 'None',
-      reason: 'NoNetwork',
+      reason: HOME_REACH_REASONS.noNetwork,
       message: 'no tunnel leads to the provider; --home-api-server of the role cluster can name another way',
     };
   }
   if (isApiServerForbidden) {
     return {
       kind: 'None',
-      reason: 'ForbiddenByProvider',
+      reason: HOME_REACH_REASONS.forbidden,
       message: 'the SharingPolicy of the provider says homeApiServer: Forbid',
     };
   }
   if (apiServer === undefined) {
     return {
       kind: 'None',
-      reason: 'NotAllowed',
+      reason: HOME_REACH_REASONS.notAllowed,
       message:
         'spec.network of the ForeignCluster says apiServer: None or access: None, or no API server is known',
     };

@@ -1,3 +1,4 @@
+import type { EventReason } from '../api/reasons/events.ts';
 import type { LabelSelector } from '../api/label-selector.ts';
 import { pods } from '../api/resources.ts';
 import type { Pod } from '../api/wire.ts';
@@ -105,7 +106,7 @@ export class NamespacePods {
     return held;
   }
 
-  #tell(pod: Pick<Pod, 'metadata'>, reason: string, message: string): void {
+  #tell(pod: Pick<Pod, 'metadata'>, reason: EventReason, message: string): void {
     this.#options.events.event(aboutPod(pod), 'Warning', reason, message);
   }
 

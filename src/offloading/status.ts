@@ -213,7 +213,7 @@ const described = (cluster: OffloadedCluster): string =>
 
 interface EventText {
   type: 'Normal' | 'Warning';
-  reason: string;
+  reason: NamespaceOffloadingReason;
   message: string;
 }
 

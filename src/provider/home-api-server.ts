@@ -1,4 +1,5 @@
 import { API_SERVER_NAME } from '../api/api-servers.ts';
+import type { HomeReachReason } from '../api/tunnel.ts';
 import type { HomeApiServer } from '../api/virtual-node.ts';
 import type { NetworkView } from './network-view.ts';
 
@@ -13,7 +14,8 @@ export interface HomeApiServerPlace extends HomeApiServer {
  * waits, since its environment cannot be changed later.
  */
 export type HomeApiServerWay =
-  ({ kind: 'At' } & HomeApiServerPlace) | { kind: 'None' | 'Unknown'; reason: string; message: string };
+  | ({ kind: 'At' } & HomeApiServerPlace)
+  | { kind: 'None' | 'Unknown'; reason: HomeReachReason; message: string };
 
 /** Names by which in-cluster clients know the API server; the last one with the domain that nearly all clusters have. */
 export const SERVICE_NAMES: readonly string[] = [

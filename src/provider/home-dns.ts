@@ -1,6 +1,6 @@
 import type { ResolvConf } from '../lib/resolv-conf.ts';
 import { contains, parseAddress, prefixesOf } from '../lib/prefix.ts';
-import type { HomeDnsView } from '../api/tunnel.ts';
+import { HOME_REACH_REASONS, type HomeDnsView, type HomeReachReason } from '../api/tunnel.ts';
 
 /** The DNS of this cluster, as a pod here asks it. */
 export interface OwnDns {
@@ -19,9 +19,7 @@ export interface HomeDnsPlace {
 export type HomeDnsWay =
   | { kind: 'NotChosen' }
   | ({ kind: 'At' } & HomeDnsPlace)
-  | { kind: 'None' | 'Unknown'; reason: string; message: string };
-
-export const NO_CLUSTER_DNS = 'NoClusterDNS';
+  | { kind: 'None' | 'Unknown'; reason: HomeReachReason; message: string };
 
 /** The kubelet gives each pod that asks cluster DNS the searches NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN. */
 export function ownDnsOf(
@@ -60,4 +58,8 @@ export function homeDnsWay({ homeDns }: { homeDns: HomeDnsView }, own: OwnDns): 
   return { kind: 'At', nameservers, domain };
 }
 
-const missing = (message: string): HomeDnsWay => ({ kind: 'None', reason: NO_CLUSTER_DNS, message });
+const missing = (message: string): HomeDnsWay => ({
+  kind: 'None',
+  reason: HOME_REACH_REASONS.noClusterDns,
+  message,
+});

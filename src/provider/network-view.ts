@@ -1,4 +1,9 @@
-import type { HomeApiServerView, HomeDnsView, NetworkState } from '../api/tunnel.ts';
+import {
+  HOME_REACH_REASONS,
+  type HomeApiServerView,
+  type HomeDnsView,
+  type NetworkState,
+} from '../api/tunnel.ts';
 
 /** The network between the home cluster and the foreign one: how addresses translate, and whether they can be reached. */
 export interface NetworkView {
@@ -33,7 +38,7 @@ export const NO_NETWORK: NetworkView = {
   nativeOf: () => undefined,
   homeApiServer: {
     kind: 'None',
-    reason: 'NoNetwork',
+    reason: HOME_REACH_REASONS.noNetwork,
     message: 'no tunnel leads to the provider; spec.homeApiServer can name another way',
   },
   homeDns: { kind: 'NotChosen' },

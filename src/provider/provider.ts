@@ -1,3 +1,4 @@
+import type { EventReason } from '../api/reasons/events.ts';
 import { timestamp } from '../api/conditions.ts';
 import { ANNOTATION_SHARING_POLICY, LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
 import { nodeNameOf } from '../api/node-labels.ts';
@@ -18,7 +19,7 @@ import { EventsHome } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
-import { type HomeDnsWay, homeDnsWay, NO_CLUSTER_DNS, type OwnDns } from './home-dns.ts';
+import { type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';
 import { homePodInformer } from './home-pods.ts';
 import { type NetworkView, NO_NETWORK } from './network-view.ts';
@@ -386,12 +387,12 @@ export class Provider {
   /** Once: it does not change while this process runs. */
   #complainOfDns(): void {
     const dns = this.homeDns;
-    if (dns.kind !== 'None' || dns.reason !== NO_CLUSTER_DNS || dns.message === this.#saidOfDns) return;
+    if (dns.kind !== 'None' || dns.reason !== 'NoClusterDNS' || dns.message === this.#saidOfDns) return;
     this.#saidOfDns = dns.message;
     this.#options.log.warn('pods over there ask the foreign DNS', { why: dns.message });
   }
 
-  #tell(reason: string, message: string): void {
+  #tell(reason: EventReason, message: string): void {
     const { apiVersion = API_VERSION, kind = 'VirtualNode', metadata } = this.#known;
     this.#options.events.event({ apiVersion, kind, metadata }, 'Warning', reason, message);
   }

@@ -4,13 +4,6 @@ import { dirname, join } from 'node:path';
 
 import { expect, test } from '@jest/globals';
 
-import { ADVERTISEMENT_REASONS } from '../../src/api/advertisement.ts';
-import { CLUSTER_MODE_REASONS } from '../../src/api/cluster-mode.ts';
-import { FOREIGN_CLUSTER_REASONS } from '../../src/api/foreign-cluster.ts';
-import { OFFLOADED_REASONS } from '../../src/api/names.ts';
-import { PEERING_REQUEST_REASONS } from '../../src/api/peering-request.ts';
-import { SEARCH_DOMAIN_REASONS } from '../../src/api/search-domain.ts';
-import { VIRTUAL_NODE_REASONS } from '../../src/api/virtual-node.ts';
 import { VERSION } from '../../src/version.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -93,29 +86,4 @@ test('decisions are numbered without a gap and listed', () => {
   expect(files.map((file) => Number(file.slice(0, 4)))).toEqual(files.map((_file, index) => index + 1));
   const list = read('docs/decisions/README.md');
   expect(files.filter((file) => !list.includes(`](${file})`))).toEqual([]);
-});
-
-test('each reason that users meet is explained', () => {
-  const text = ['troubleshooting', 'peering', 'namespaces', 'tethering']
-    .map((name) => read(`docs/${name}.md`))
-    .join('');
-  const code = sources.map(read).join('\n');
-  const used = (list: string, reasons: Readonly<Record<string, string>>): string[] =>
-    Object.entries(reasons).flatMap(([key, reason]) => (code.includes(`${list}.${key}`) ? [reason] : []));
-  const reasons = [
-    ...[
-      FOREIGN_CLUSTER_REASONS,
-      ADVERTISEMENT_REASONS,
-      PEERING_REQUEST_REASONS,
-      SEARCH_DOMAIN_REASONS,
-      CLUSTER_MODE_REASONS,
-    ].flatMap((list): string[] => Object.values(list)),
-    ...used('OFFLOADED_REASONS', OFFLOADED_REASONS),
-    ...used('VIRTUAL_NODE_REASONS', VIRTUAL_NODE_REASONS),
-    ...[...code.matchAll(/notReady = \{ reason: '(\w+)'|return \{ reason: '(\w+)'/g)].map(
-      ([, one, other]) => one ?? other ?? '',
-    ),
-  ];
-  expect(reasons.length).toBeGreaterThan(15);
-  expect(reasons.filter((reason) => !text.includes(`\`${reason}\``))).toEqual([]);
 });

@@ -2,6 +2,7 @@ import { withCondition, type WantedCondition } from '../../api/conditions.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS as REASONS,
+  type PeeringRequestReason,
   peeringRequests,
   type PeeringRequest,
 } from '../../api/peering-request.ts';
@@ -15,9 +16,10 @@ const REQUEST = { apiVersion: 'tributary.dev/v1alpha1', kind: 'PeeringRequest' }
 type Subject = Required<KubeObject>;
 
 const TYPE = PEERING_REQUEST_CONDITIONS.home;
+type HomeCondition = WantedCondition<string, PeeringRequestReason>;
 
 /** The condition HomePresent. `summaries` is undefined where the home is there. */
-export function homeCondition(summaries: readonly WatchSummary[] | undefined): WantedCondition {
+export function homeCondition(summaries: readonly WatchSummary[] | undefined): HomeCondition {
   if (summaries === undefined) {
     return { type: TYPE, status: 'True', reason: REASONS.ok, message: 'the home renews its Lease' };
   }
@@ -60,7 +62,7 @@ export class Reporter {
 
   async say(
     peer: string,
-    wanted: WantedCondition,
+    wanted: HomeCondition,
     { tenants, signal }: { tenants: readonly KubeObject[]; signal: AbortSignal },
   ): Promise<void> {
     const text = `${wanted.reason} ${wanted.message}`;
@@ -94,7 +96,7 @@ export class Reporter {
   }
 
   /** Only changes; that a home is there is not reported before it was away. */
-  #tell(peer: string, { reason, status, message }: WantedCondition, subjects: readonly Subject[]): void {
+  #tell(peer: string, { reason, status, message }: HomeCondition, subjects: readonly Subject[]): void {
     const before = this.#said.get(peer);
     if (before?.startsWith(`${reason} `) === true || (before === undefined && status === 'True')) return;
     const type = status === 'True' ? 'Normal' : 'Warning';

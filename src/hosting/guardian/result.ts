@@ -1,5 +1,5 @@
 /** How a pod ended: by itself or not, and what of its status is kept as its result. Pure. */
-import { OFFLOADED_REASONS } from '../../api/names.ts';
+import { DISRUPTION_REASONS, OFFLOADED_REASONS } from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 
@@ -86,7 +86,7 @@ export function lostResult(now: string): PodStatus {
       {
         type: 'DisruptionTarget',
         status: 'True',
-        reason: 'DeletionByForeignCluster',
+        reason: DISRUPTION_REASONS.deleted,
         message,
         lastTransitionTime: now,
       },

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { nodes } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -185,14 +186,14 @@ export class Rounds {
     return waitMs;
   }
 
-  #say(type: 'Normal' | 'Warning', reason: string, message: string): void {
+  #say(type: 'Normal' | 'Warning', reason: EventReason, message: string): void {
     const { name, uid } = this.#options.namespace.metadata;
     const subject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, uid } };
     this.#options.events.event(subject, type, reason, message);
   }
 }
 
-const EVENTS: Readonly<Record<Exclude<Action, 'WriteResult'>, string>> = {
+const EVENTS: Readonly<Record<Exclude<Action, 'WriteResult'>, EventReason>> = {
   Recreate: 'PodRecreated',
   Clear: 'PodCleared',
   ForceDelete: 'PodForceDeleted',

@@ -1,5 +1,10 @@
 import type { WantedCondition } from '../../api/conditions.ts';
-import { type Tunnel, TUNNEL_CONDITIONS, tunnels as tunnelType } from '../../api/tunnel.ts';
+import {
+  type Tunnel,
+  TUNNEL_CONDITIONS,
+  type TunnelReason,
+  tunnels as tunnelType,
+} from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { type ControllerBasics, Controller } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -10,6 +15,8 @@ import type { ProbeResult } from '../probe/peer-probe.ts';
 import { tunnelConditions, type TunnelObservation } from './conditions.ts';
 import { reportPerTunnel } from './host-report.ts';
 import { type ConnectionFacts, connectionOf, statusPatch, type StatusPatch } from './status.ts';
+
+type TunnelWanted = WantedCondition<string, TunnelReason>;
 
 interface ReportsOptions extends ControllerBasics {
   events: EventRecorder;
@@ -72,7 +79,7 @@ export class Reports {
     return new Map([...this.#reports].map(([name, report]) => [name, sampleOf(report, refused.get(name))]));
   }
 
-  #news(name: string): { tunnel: Tunnel; patch: StatusPatch; conditions: WantedCondition[] } | undefined {
+  #news(name: string): { tunnel: Tunnel; patch: StatusPatch; conditions: TunnelWanted[] } | undefined {
     const { tunnels, clock } = this.#options;
     const tunnel = tunnels.get(name);
     const report = this.#reports.get(name);
@@ -105,7 +112,7 @@ export class Reports {
     this.#tell(tunnel, conditions);
   }
 
-  #tell(tunnel: Tunnel, conditions: readonly WantedCondition[]): void {
+  #tell(tunnel: Tunnel, conditions: readonly TunnelWanted[]): void {
     const isReady = ({ type }: { type: string }): boolean => type === TUNNEL_CONDITIONS.ready;
     const before = tunnel.status?.conditions?.find(isReady);
     const now = conditions.find(isReady);

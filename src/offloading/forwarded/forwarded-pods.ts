@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import type { Forwarding } from '../../api/cluster-mode.ts';
 import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
@@ -172,7 +173,7 @@ export class ForwardedPods {
     await remake.begin(pod, { ...how, ...present({ clusterSelector }) });
   }
 
-  #tell(pod: Pod, reason: string, message: string): void {
+  #tell(pod: Pod, reason: EventReason, message: string): void {
     if (this.#told.has(pod.metadata.uid)) return;
     this.#told.add(pod.metadata.uid);
     this.#options.events.event(aboutPod(pod), reason === STEPS.kept ? 'Warning' : 'Normal', reason, message);

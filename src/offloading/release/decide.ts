@@ -1,5 +1,10 @@
 import { timestamp } from '../../api/conditions.ts';
-import { CONDITION_OFFLOADED, isPlacingReason, OFFLOADED_REASONS } from '../../api/names.ts';
+import {
+  CONDITION_OFFLOADED,
+  DISRUPTION_REASONS,
+  isPlacingReason,
+  OFFLOADED_REASONS,
+} from '../../api/names.ts';
 import type { HeldOff, NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { claimVolumes, controllerOf, isFinished } from '../../api/pod.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
@@ -12,9 +17,6 @@ const HOLD_OFF_SECONDS = 600;
 const HOLD_SETTLE_MS = 30_000;
 /** A pod that has nowhere to go is looked at again after so long at the latest. */
 const STAY_MS = 60_000;
-
-/** Reason of DisruptionTarget: the pod was disrupted and is not at fault (podFailurePolicy of Jobs). */
-const DISRUPTION_REASON = 'ReleasedFromVirtualNode';
 
 export interface ReleaseSituation {
   /** Bound to the virtual node; its spec holds at least the volumes that are claims. */
@@ -117,7 +119,12 @@ function leave(
   if (!isMarked(pod)) {
     const message = `virtual node "${virtualNode}" could not place the pod: ${why}`;
     const lastTransitionTime = timestamp(nowMs);
-    const condition = { type: 'DisruptionTarget', status: 'True', reason: DISRUPTION_REASON, message };
+    const condition = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      reason: DISRUPTION_REASONS.released,
+      message,
+    };
     return { do: 'mark', condition: { ...condition, lastTransitionTime } };
   }
   const message = `released from virtual node "${virtualNode}", which could not place it: ${why}. It may go to ${places.join(', ')}`;
@@ -174,5 +181,5 @@ function placesFor(
 const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.conditions?.some(
     ({ type, status: value, reason }) =>
-      type === 'DisruptionTarget' && value === 'True' && reason === DISRUPTION_REASON,
+      type === 'DisruptionTarget' && value === 'True' && reason === DISRUPTION_REASONS.released,
   ) === true;

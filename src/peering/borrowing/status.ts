@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import {
   type Advertisement,
   ADVERTISEMENT_CONDITIONS,
@@ -163,7 +164,7 @@ function virtualNodeOf({ progress, advertisement }: StatusInputs): Wanted {
   return { status: 'False', ...(progress.obstacle ?? { reason: settingUp, message }) };
 }
 
-type News = [type: EventType, reason: string, message: string];
+type News = [type: EventType, reason: EventReason, message: string];
 
 /** The events for a status that has just been written. Pure. */
 export const newsOf = ({ status: before = {} }: Advertisement, status: AdvertisementStatus): News[] => [
@@ -189,7 +190,7 @@ function moved(before: AdvertisementStatus, status: AdvertisementStatus): News[]
 export const conditionIn = (status: AdvertisementStatus | undefined, wanted: string): Condition | undefined =>
   status?.conditions?.find(({ type }) => type === wanted);
 
-const EVENT_OF: Record<OfferDecision, [type: EventType, reason: string]> = {
+const EVENT_OF: Record<OfferDecision, [type: EventType, reason: EventReason]> = {
   Accepted: ['Normal', BORROWING_EVENTS.accepted],
   Pending: ['Normal', BORROWING_EVENTS.pending],
   Refused: ['Warning', BORROWING_EVENTS.refused],

@@ -1,7 +1,9 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { timestamp } from '../../api/conditions.ts';
 import {
   FOREIGN_CLUSTER_CONDITIONS,
   FOREIGN_CLUSTER_REASONS as REASONS,
+  type ForeignClusterReason,
   type ForeignClusterStatus,
   type LinkState,
   type PeeringStanding,
@@ -115,7 +117,7 @@ export function isHandingOver({
 
 interface News {
   type: 'Normal' | 'Warning';
-  reason: string;
+  reason: EventReason;
   message: string;
 }
 
@@ -130,7 +132,11 @@ export function newsOf(before: ForeignClusterStatus | undefined, after: OwnStatu
   ];
 }
 
-function phaseNews(direction: string, before: PeeringState | undefined, after?: PeeringState): News[] {
+function phaseNews(
+  direction: 'Outgoing' | 'Incoming',
+  before: PeeringState | undefined,
+  after?: PeeringState,
+): News[] {
   const old = before?.phase ?? 'None';
   if (after === undefined || after.phase === old) return [];
   const message = `${old} -> ${after.phase}: ${after.reason}, ${after.message}`;
@@ -140,9 +146,9 @@ function phaseNews(direction: string, before: PeeringState | undefined, after?: 
 }
 
 /** Conditions with causes that a person has to look at: they are events, too. */
-const WARNINGS: readonly [type: string, reasons: ReadonlySet<string>][] = [
-  [FOREIGN_CLUSTER_CONDITIONS.identity, new Set([REASONS.wrongIdentity, REASONS.identityUnconfirmed])],
-  [FOREIGN_CLUSTER_CONDITIONS.connected, new Set([REASONS.unreachable, REASONS.incompatible])],
+const WARNINGS: readonly [type: string, reasons: readonly ForeignClusterReason[]][] = [
+  [FOREIGN_CLUSTER_CONDITIONS.identity, [REASONS.wrongIdentity, REASONS.identityUnconfirmed]],
+  [FOREIGN_CLUSTER_CONDITIONS.connected, [REASONS.unreachable, REASONS.incompatible]],
 ];
 
 /** A tunnel that fails or works again is news; that it was not there yet is none. */
@@ -163,7 +169,7 @@ function conditionNews(before: readonly Condition[] = [], after: readonly Condit
   return WARNINGS.flatMap(([wanted, reasons]) => {
     const [old, condition] = [before, after].map((list) => list.find(({ type }) => type === wanted));
     if (condition === undefined || condition.reason === old?.reason) return [];
-    const { reason, message } = condition;
-    return reasons.has(reason) ? [{ type: 'Warning' as const, reason, message }] : [];
+    const reason = reasons.find((one) => one === condition.reason);
+    return reason === undefined ? [] : [{ type: 'Warning' as const, reason, message: condition.message }];
   });
 }

@@ -1,11 +1,10 @@
 import type { WantedCondition } from '../../api/conditions.ts';
-import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import { PEERING_REQUEST_CONDITIONS, type PeeringRequest } from '../../api/peering-request.ts';
 import {
-  PEERING_REQUEST_CONDITIONS,
-  PEERING_REQUEST_REASONS as REASONS,
-  type PeeringRequest,
-} from '../../api/peering-request.ts';
-import { SHARING_POLICY_CONDITIONS, type SharingPolicy } from '../../api/sharing-policy.ts';
+  SHARING_POLICY_CONDITIONS,
+  SHARING_POLICY_REASONS as REASONS,
+  type SharingPolicy,
+} from '../../api/sharing-policy.ts';
 import type { PolicyConditions } from '../policy/policy-status.ts';
 import { NO_KINDS, complaintOf, judgeKinds } from '../../hosting/policies/kinds.ts';
 
@@ -71,7 +70,7 @@ function endingCondition(
     `it no longer selects ${leaving.length} peer(s) that use this cluster: ${shown.join(', ')}${more}; their pods end from ` +
     `${first} on. To keep them, select them again; kubectl get peeringrequests shows each`;
   const of = { type: SHARING_POLICY_CONDITIONS.ending, metadata };
-  return condition(of, true, FOREIGN_CLUSTER_REASONS.endsSoon, message);
+  return condition(of, true, REASONS.endsSoon, message);
 }
 
 const MOST_NAMED = 5;

@@ -15,7 +15,7 @@ const USE_INTERVAL_MS = 10_000;
 
 /** Worth an event of their own. */
 const { exceeded, namespaceTaken, stuck, kindRefused, rightsMissing } = PEERING_REQUEST_REASONS;
-const PROBLEMS: ReadonlySet<string> = new Set([exceeded, namespaceTaken, stuck, kindRefused, rightsMissing]);
+const PROBLEMS = [exceeded, namespaceTaken, stuck, kindRefused, rightsMissing];
 
 interface StatusRecorderOptions extends ClusterBasics {
   events: EventRecorder;
@@ -71,8 +71,9 @@ export class StatusRecorder {
     const before = request.status?.conditions ?? [];
     for (const { type, reason, message } of conditions) {
       const isNews = !before.some((it) => it.type === type && it.reason === reason);
-      if (isNews && PROBLEMS.has(reason)) {
-        this.#options.events.event(request, 'Warning', reason, message);
+      const problem = PROBLEMS.find((one) => one === reason);
+      if (isNews && problem !== undefined) {
+        this.#options.events.event(request, 'Warning', problem, message);
       }
     }
   }

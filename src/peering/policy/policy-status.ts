@@ -1,5 +1,6 @@
 import { withCondition, withoutCondition, type WantedCondition } from '../../api/conditions.ts';
 import { MAX_CLUSTER_IDS } from '../../api/limits.ts';
+import { POLICY_REASONS, POLICY_VALID } from '../../api/peer-selector.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { Condition, KubeObject, ResourceList } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -103,17 +104,24 @@ export class PolicyStatusKeeper<P extends Policy> implements Component {
     const { generation } = policy.metadata;
     const base = { ...(generation !== undefined && { observedGeneration: generation }) };
     const conditions = (valid: Pick<WantedCondition, 'status' | 'reason' | 'message'>): Condition[] => {
-      const wanted: PolicyConditions = { Valid: { type: 'Valid', ...valid, ...base }, ...further?.(policy) };
+      const wanted: PolicyConditions = {
+        [POLICY_VALID]: { type: POLICY_VALID, ...valid, ...base },
+        ...further?.(policy),
+      };
       return conditionsWith(policy.status?.conditions ?? [], wanted, clock.now());
     };
     try {
       const { peers, free } = effect(policy);
       const some = peers.toSorted().slice(0, MAX_CLUSTER_IDS);
-      const valid = { status: 'True', reason: 'AsExpected', message: 'in force' } as const;
+      const valid = { status: 'True', reason: POLICY_REASONS.ok, message: 'in force' } as const;
       return { ...base, peers: some, ...(free && { free }), conditions: conditions(valid) };
     } catch (error) {
       if (!hasCode(error, 'Invalid')) throw error;
-      const invalid = { status: 'False', reason: 'Invalid', message: errorMessage(error) } as const;
+      const invalid = {
+        status: 'False',
+        reason: POLICY_REASONS.invalid,
+        message: errorMessage(error),
+      } as const;
       return { ...base, conditions: conditions(invalid) };
     }
   }

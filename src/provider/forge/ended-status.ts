@@ -1,4 +1,10 @@
-import { CONDITION_OFFLOADED, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { EventReason } from '../../api/reasons/events.ts';
+import {
+  CONDITION_OFFLOADED,
+  DISRUPTION_REASONS,
+  type DisruptionReason,
+  OFFLOADED_REASONS,
+} from '../../api/names.ts';
 import type { ContainerStatus, Pod, PodStatus } from '../../api/wire.ts';
 
 /** How the kubelet itself reports a container that it can no longer find (pkg/kubelet/status, exit code 137). */
@@ -10,14 +16,14 @@ const LOST_CONTAINER = {
 const DOWN: ReadonlySet<string> = new Set(['Ready', 'ContainersReady']);
 
 /** It says why. */
-export type EndedStatus = PodStatus & { reason: string; message: string };
+export type EndedStatus = PodStatus & { reason: EventReason; message: string };
 
 /**
  * The status of a home pod whose remote pod was evicted or deleted over there: as after a native eviction, so that its owner
  * replaces it.
  */
 export function lostStatus(home: Pod, message: string, now: string): PodStatus {
-  return disrupted(home, { reason: OFFLOADED_REASONS.lost, message, by: 'DeletionByForeignCluster' }, now);
+  return disrupted(home, { reason: OFFLOADED_REASONS.lost, message, by: DISRUPTION_REASONS.deleted }, now);
 }
 
 /**
@@ -25,12 +31,12 @@ export function lostStatus(home: Pod, message: string, now: string): PodStatus {
  * (pkg/kubelet/lifecycle, InsufficientResourceError).
  */
 export const outOfRoomStatus = (home: Pod, resource: string, message: string, now: string): EndedStatus =>
-  disrupted(home, { reason: `OutOf${resource}`, message, by: 'RefusedByForeignCluster' }, now);
+  disrupted(home, { reason: `OutOf${resource}`, message, by: DISRUPTION_REASONS.refused }, now);
 
 /** `by` says why the pod is not at fault (KEP-3329): a podFailurePolicy may ignore such failures. */
 function disrupted(
   home: Pod,
-  { reason, message, by }: { reason: string; message: string; by: string },
+  { reason, message, by }: { reason: EventReason; message: string; by: DisruptionReason },
   now: string,
 ): EndedStatus {
   const ended = endedStatus(home, now);

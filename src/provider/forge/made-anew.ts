@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import {
   ANNOTATION_RECREATED,
   ANNOTATION_RESULT,
@@ -104,7 +105,7 @@ export function recreatedCondition(home: Pod, remote: Pod, now: string): PodCond
 export function newsOfRecreation(
   home: Pod,
   status: PodStatus,
-): { reason: string; message: string } | undefined {
+): { reason: EventReason; message: string } | undefined {
   const message = shownIn(status)?.message;
   if (message === undefined || message === shownIn(home.status)?.message) return undefined;
   return { reason: RECREATED_REASON, message };

@@ -1,5 +1,5 @@
 import { type Amounts, formatAmount } from '../../api/amounts.ts';
-import { ANNOTATION_OWNED, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import { ANNOTATION_OWNED, NODE_REASONS, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
 import { type NetworkState, TUNNEL_REASONS } from '../../api/tunnel.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
@@ -152,7 +152,7 @@ function declaredFeatures(
 }
 
 /** Reason of NetworkUnavailable=False. */
-const NETWORK_UP = 'TunnelReady';
+const NETWORK_UP = NODE_REASONS.tunnelReady;
 const NETWORK_REASONS = new Set<string | undefined>([NETWORK_UP, ...Object.values(TUNNEL_REASONS)]);
 
 /** A cloud's route controller may set the same condition; only ours is removed when there is no network. */
@@ -175,10 +175,14 @@ function ourConditions(current: Node, { contact, notReady, network, now }: NodeI
   const obstacle = obstacleOf(contact, notReady);
   const ready =
     obstacle === undefined
-      ? { status: 'True', reason: 'ForeignClusterReady', message: 'the foreign cluster takes pods' }
+      ? { status: 'True', reason: NODE_REASONS.ready, message: 'the foreign cluster takes pods' }
       : { status: 'False', ...obstacle };
   // This peer cannot see the foreign cluster's pressure; its refusals are shown on pods.
-  const unknown = { status: 'False', reason: 'NotApplicable', message: 'managed by the foreign cluster' };
+  const unknown = {
+    status: 'False',
+    reason: NODE_REASONS.notApplicable,
+    message: 'managed by the foreign cluster',
+  };
   return [
     { type: 'Ready', ...ready },
     ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, ...unknown })),

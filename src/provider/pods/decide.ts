@@ -1,6 +1,7 @@
 import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import { CONDITION_OFFLOADED, LABEL_HOME_UID, OFFLOADED_REASONS } from '../../api/names.ts';
-import type { OffloadedReason, ReferenceReason } from '../../api/names.ts';
+import type { EventReason, EventReasons } from '../../api/reasons/events.ts';
+import type { OffloadedReason } from '../../api/names.ts';
 import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
@@ -50,7 +51,7 @@ export interface ReferenceState {
 
 /** An event, to be told with what is done. */
 export interface Note {
-  reason: ReferenceReason | 'NoTokenForHome' | 'ForeignDNS';
+  reason: EventReasons['Pod'];
   message: string;
 }
 
@@ -60,7 +61,7 @@ export type Action =
   | { do: 'create'; home: Pod; pod: Draft<Pod>; notes: readonly Note[] }
   | { do: 'change'; home: Pod; remote: Pod; change: PodChange }
   /** `news`: worth an event, once it is written. */
-  | { do: 'writeStatus'; home: Pod; status: PodStatus; news?: { reason: string; message: string } }
+  | { do: 'writeStatus'; home: Pod; status: PodStatus; news?: { reason: EventReason; message: string } }
   | {
       do: 'refuse';
       home: Pod;

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { timestamp } from '../../api/conditions.ts';
 import {
   LABEL_HOME_UID,
@@ -112,7 +113,7 @@ export class PodReconciler {
     };
   }
 
-  #tell(home: Pod, reason: string, message: string, type: EventType = 'Warning'): void {
+  #tell(home: Pod, reason: EventReason, message: string, type: EventType = 'Warning'): void {
     this.#options.events.event(aboutPod(home), type, reason, message);
   }
 

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import type { EventRecorder, EventSubject } from '../../kube/events.ts';
 import type { Tenant } from '../tenants.ts';
@@ -20,7 +21,7 @@ interface MirrorTroublesOptions {
 }
 
 interface EventText {
-  reason: string;
+  reason: EventReason;
   message: string;
 }
 

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { createHash } from 'node:crypto';
 
 import type { KubeObject } from '../../api/wire.ts';
@@ -247,7 +248,7 @@ export class Mirror {
     if (copy.metadata.deletionTimestamp === undefined) await this.#copies.delete(kind.type, copy, signal);
   }
 
-  #tell({ key, source, kind }: Work, news: { reason: string; message: string } | undefined): void {
+  #tell({ key, source, kind }: Work, news: { reason: EventReason; message: string } | undefined): void {
     const said = news && `${news.reason}: ${news.message}`;
     if (news === undefined || source === undefined) this.#told.delete(key);
     else if (this.#told.get(key) !== said && said !== undefined) {

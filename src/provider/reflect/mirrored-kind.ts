@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { ANNOTATION_HOME_NAMESPACE, LABEL_MANAGED_BY } from '../../api/names.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, ObjectMeta } from '../../api/wire.ts';
@@ -37,7 +38,7 @@ export interface Forged<T extends KubeObject> {
   /** Absent: nothing is to be there at the moment. */
   object?: Wanted<T>;
   /** What could not be brought over there, for people. */
-  leftOut?: { reason: string; message: string };
+  leftOut?: { reason: EventReason; message: string };
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import type { Draft } from '../../api/wire.ts';
 import { STORAGE_PROVISIONER } from '../../api/names.ts';
 import type { Claim, StorageClass, Volume } from './claims.ts';
@@ -53,12 +54,12 @@ export type ClaimAction =
   | { do: 'createVolume'; home: Claim; volume: Draft<Volume> }
   | { do: 'updateVolume'; volume: Volume }
   /** `unselect`: another node may do; the scheduler is to choose again. */
-  | { do: 'refuse'; home: Claim; reason: string; message: string; unselect: boolean }
+  | { do: 'refuse'; home: Claim; reason: EventReason; message: string; unselect: boolean }
   /** By the caches nobody wants it: to be confirmed by live reads. */
   | { do: 'deleteRemote'; remote: Claim }
   /** By the caches its claims are gone: to be confirmed by live reads. */
   | { do: 'deleteVolume'; volume: Volume }
-  | { do: 'tell'; home: Claim; reason: string; message: string }
+  | { do: 'tell'; home: Claim; reason: EventReason; message: string }
   /** The caches hold no remote claim for a volume: to be confirmed by a live read. */
   | { do: 'confirmLost'; home: Claim };
 
@@ -196,7 +197,7 @@ function nameHeld(home: Claim, remote: Claim): ClaimAction {
 
 const refuse = (
   home: Claim,
-  { unselect = true, ...why }: { reason: string; message: string; unselect?: boolean },
+  { unselect = true, ...why }: { reason: EventReason; message: string; unselect?: boolean },
 ): ClaimAction => ({ do: 'refuse', home, ...why, unselect });
 
 /** What live reads of both clusters have found. */

@@ -1,10 +1,11 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { PARAMETER_FOREIGN_CLASS } from '../../api/names.ts';
 import type { VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { StorageClass } from './claims.ts';
 
 export type ClassMapping = Pick<VirtualNodeSpec, 'storageClasses' | 'offeredStorageClasses'>;
 
-type MappedClass = { foreignClass: string } | { reason: string; message: string };
+type MappedClass = { foreignClass: string } | { reason: EventReason; message: string };
 
 /**
  * The class over there for a class here: as people say for that cluster, else as the class itself says. There is no other way:

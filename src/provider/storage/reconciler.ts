@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/reasons/events.ts';
 import { persistentVolumeClaims, persistentVolumes } from '../../api/resources.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventSubject } from '../../kube/events.ts';
@@ -187,7 +188,7 @@ export class ClaimReconciler {
     return { requeueAfterMs: REFUSED_WAIT_MS };
   }
 
-  #tell(home: Claim, { reason, message }: { reason: string; message: string }): void {
+  #tell(home: Claim, { reason, message }: { reason: EventReason; message: string }): void {
     this.#options.events.event(claimSubject(home), 'Warning', reason, message);
   }
 

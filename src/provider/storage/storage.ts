@@ -4,6 +4,7 @@ import { persistentVolumes, storageClasses } from '../../api/resources.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { relayed } from '../../kube/events.ts';
 import { Informer } from '../../kube/informer.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -147,7 +148,7 @@ export class Storage implements Component {
     if (!isNew || home === undefined || !isAbout) return;
     if (event.type !== 'Warning' && event.reason !== WORTH_TELLING) return;
     const message = `${event.component} over there: ${event.message}`;
-    this.#options.events.event(claimSubject(home), event.type, event.reason, message);
+    this.#options.events.event(claimSubject(home), event.type, relayed(event.reason), message);
   }
 
   get #forbidden(): string | undefined {

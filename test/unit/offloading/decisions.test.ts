@@ -267,7 +267,11 @@ describe('a cluster', () => {
 });
 
 describe('verdict', () => {
-  const entry = (cluster: string, phase: OffloadedCluster['phase'], reason = 'R'): OffloadedCluster => ({
+  const entry = (
+    cluster: string,
+    phase: OffloadedCluster['phase'],
+    reason: OffloadedCluster['reason'] = 'NotMapped',
+  ): OffloadedCluster => ({
     cluster,
     virtualNodes: [],
     phase,
@@ -330,18 +334,18 @@ describe('verdict', () => {
     [
       'a failure',
       { before: 'AsExpected', clusters: [ready], now: [ready, failed] },
-      ['Warning R', 'Warning SomeClustersFailed'],
+      ['Warning NotMapped', 'Warning SomeClustersFailed'],
     ],
     ['the same failure', { before: AGAIN, clusters: [failed], now: [failed] }, []],
     [
       'another cause',
-      { before: AGAIN, clusters: [failed], now: [entry('Failed', 'Failed', 'Q')] },
-      ['Warning Q'],
+      { before: AGAIN, clusters: [failed], now: [entry('Failed', 'Failed', 'NameTaken')] },
+      ['Warning NameTaken'],
     ],
     [
       'a second one',
       { before: AGAIN, clusters: [failed], now: [failed, entry('x', 'Failed')] },
-      ['Warning R'],
+      ['Warning NotMapped'],
     ],
   ])('news: %s', (_what, { before, clusters, now }, expected) => {
     const news = eventsFor(

@@ -22,7 +22,7 @@ afterEach(async () => world.down());
 
 const AT: HomeApiServerView = { kind: 'At', address: '100.99.1.14', port: 443 };
 const NONE: HomeApiServerView = { kind: 'None', reason: 'ForbiddenByProvider', message: 'forbidden' };
-const UNKNOWN: HomeApiServerView = { kind: 'Unknown', reason: 'PeerSilent', message: 'not told yet' };
+const UNKNOWN: HomeApiServerView = { kind: 'Unknown', reason: 'PeerHasNoViewOfUs', message: 'not told yet' };
 
 const volumeOf = (name: string): Volume => ({
   name,

@@ -85,7 +85,7 @@ describe('one whose own words permit no other than a virtual node that it is hel
       cluster: name,
       virtualNodes: [name],
       phase: 'Ready' as const,
-      reason: '',
+      reason: 'AsExpected' as const,
     }));
     const remote = offloading('Remote', { heldOff: heldBoth, clusters });
     const one = pod({ nodeSelector: { region: 'eu' } });

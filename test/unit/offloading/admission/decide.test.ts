@@ -395,9 +395,8 @@ test('for any pod: what the strategy permits AND what the pod permits, no more a
     const selector: LabelSelector = { matchExpressions: some(2, expression) };
     const strategy = pick(['Local', 'Remote', 'LocalAndRemote'] as const);
     const away = random() < 0.3 ? [pick(['milan', 'rome', 'oslo'])] : [];
-    const clusters = [
-      { cluster: 'c', virtualNodes: ['milan', 'rome', 'oslo'], phase: 'Ready' as const, reason: '' },
-    ];
+    const entry = { cluster: 'c', phase: 'Ready', reason: 'AsExpected' } as const;
+    const clusters = [{ ...entry, virtualNodes: ['milan', 'rome', 'oslo'] }];
     const situation = facts(offloading(strategy, selector, { clusters }), away);
     const after = patched(before, admit(before, situation).patch);
     expect(admit(after, situation).patch).toEqual([]);

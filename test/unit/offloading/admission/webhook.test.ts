@@ -138,7 +138,7 @@ test('virtual nodes of clusters that have failed, or are about to lose the names
     cluster: phase,
     virtualNodes,
     phase,
-    reason: '',
+    reason: 'AsExpected',
   });
   const clusters = [
     cluster('Ready', 'milan', 'milan-2'),

@@ -197,11 +197,16 @@ describe('the VirtualNode’s status', () => {
       'AsExpected',
       'at kubernetes.default.svc:443, which is 100.65.0.9 over there',
     ],
-    [{ kind: 'Unknown', reason: 'NotYet', message: 'soon' }, 'Unknown', 'NotYet', 'soon'],
     [
-      { kind: 'None', reason: 'Forbidden', message: 'by them' },
+      { kind: 'Unknown', reason: 'PeerHasNoViewOfUs', message: 'soon' },
+      'Unknown',
+      'PeerHasNoViewOfUs',
+      'soon',
+    ],
+    [
+      { kind: 'None', reason: 'ForbiddenByProvider', message: 'by them' },
       'False',
-      'Forbidden',
+      'ForbiddenByProvider',
       'no token for it: by them',
     ],
   ])('whether pods reach home, %j', (homeApiServer, status, reason, words) => {
@@ -216,7 +221,7 @@ describe('the VirtualNode’s status', () => {
       'True',
       'ask 10.96.0.10, with the domain cluster.local',
     ],
-    [{ kind: 'Unknown', reason: 'NotYet', message: 'soon' }, 'Unknown', 'new pods wait: soon'],
+    [{ kind: 'Unknown', reason: 'PrefixRefused', message: 'soon' }, 'Unknown', 'new pods wait: soon'],
     [{ kind: 'None', reason: 'SeenElsewhere', message: 'why' }, 'False', 'the DNS of their cluster: why'],
   ])('which DNS pods ask, %j', (homeDns, status, words) => {
     const { conditions } = forgeVirtualNodeStatus({ ...inputs({ homeDns }), namespaces: [] });

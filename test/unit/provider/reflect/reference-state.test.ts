@@ -92,7 +92,7 @@ test.each<[string, Partial<PodSpec>, Record<string, Copy>, string[]]>([
 
 test('who asks cluster DNS waits until it is known which one, since that cannot be changed later', () => {
   const refusal = { reason: 'MissingReference', message: 'not yet' };
-  const unknown = { kind: 'Unknown', reason: 'r', message: 'not yet' } as const;
+  const unknown = { kind: 'Unknown', reason: 'PrefixRefused', message: 'not yet' } as const;
   expect(stateOf({ dnsPolicy: 'ClusterFirst' }, {}, unknown).refused).toEqual([refusal]);
   expect(stateOf({ dnsPolicy: 'Default' }, {}, unknown).refused).toEqual([]);
   const none = { ...unknown, kind: 'None' } as const;

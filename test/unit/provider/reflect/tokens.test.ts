@@ -57,7 +57,11 @@ describe('a pod with the API access volume', () => {
       tenants: { of: () => undefined },
       homeApiServer: () => homeApiServer,
     } as unknown as TokenReconcilerOptions).state(home(volume));
-  const way = (kind: 'None' | 'Unknown'): HomeApiServerWay => ({ kind, reason: 'R', message: 'words' });
+  const way = (kind: 'None' | 'Unknown'): HomeApiServerWay => ({
+    kind,
+    reason: 'NotAllowed',
+    message: 'words',
+  });
 
   test('waits until it is known whether there is a way home, and says so', () => {
     expect(stateOf('kube-api-access-x', way('Unknown'))).toEqual({

@@ -1,0 +1,249 @@
+/** What events mean and what to do; those that repeat a reason or a phase of a status are told with it. */
+import type { EventReasons, ShortageReason } from './events.ts';
+import { type ReasonText, text } from './text.ts';
+
+export interface EventText extends ReasonText {
+  readonly type: 'Normal' | 'Warning';
+}
+type EventTexts = { readonly [Kind in keyof EventReasons]: Readonly<Record<EventReasons[Kind], EventText>> };
+
+const news = (means: string, todo?: string): EventText => ({ type: 'Normal', ...text(means, todo) });
+const warning = (means: string, todo?: string): EventText => ({ type: 'Warning', ...text(means, todo) });
+
+const notFound = warning(
+  'The pod needs the object for its start, and home does not have it.',
+  'Create it; the pod goes on by itself.',
+);
+const optionalNotFound = warning(
+  'The pod was made without these optional variables.',
+  'Nothing; or create the object, and make the pod anew.',
+);
+const notRead = warning(
+  'The pod needs the object for its start, and it does not travel.',
+  'The message says why: often `reflection` of the namespace, or an annotation.',
+);
+const optionalNotRead = warning(
+  'The object does not travel, and the pod was made without these optional variables.',
+  'The message says why.',
+);
+
+/** Of ShortageReason, whatever has run out. */
+export const SHORTAGE_TEXT: EventText & { readonly example: ShortageReason } = {
+  example: 'OutOfcpu',
+  ...warning(
+    'The quota or contract had no room for more than five seconds, and the pod was ended as a kubelet does it. Also the reason of the pod’s status.',
+    'Nothing: its controller makes another one. If it happens again and again, `spec.resources` of the VirtualNode is more than the provider admits.',
+  ),
+};
+
+export const EVENT_TEXTS: EventTexts = {
+  Pod: {
+    MandatoryConfigMapNotFound: notFound,
+    MandatorySecretNotFound: notFound,
+    OptionalConfigMapNotFound: optionalNotFound,
+    OptionalSecretNotFound: optionalNotFound,
+    FailedToReadMandatoryConfigMap: notRead,
+    FailedToReadMandatorySecret: notRead,
+    FailedToReadOptionalConfigMap: optionalNotRead,
+    FailedToReadOptionalSecret: optionalNotRead,
+    FailedUpdate: warning(
+      'The provider refused a change of a running pod, which runs on as it was.',
+      'The message says what was refused, and why.',
+    ),
+    FailedStatusUpdate: warning(
+      'Home does not accept the status from the foreign cluster.',
+      'The message names the field; often one of the two versions lacks a feature.',
+    ),
+    ForeignAccessDenied: warning(
+      'The credential lacks a right at the provider.',
+      'The provider applies `tributary tenant` again.',
+    ),
+    NoTokenForHome: warning(
+      'The pod runs without a token of its account: there is no way to the home API server.',
+      'The message says why; see the condition `HomeApiServerReachable` of the VirtualNode.',
+    ),
+    ForeignDNS: warning(
+      '`dns: Home` is chosen, and the pod asks the DNS of the foreign cluster all the same.',
+      'The message says why; see the condition `HomeDNSReachable` of the VirtualNode.',
+    ),
+    PodAtHome: warning(
+      'The pod was made before its namespace was offloaded, so it stays on real nodes.',
+      'Delete it, and its controller makes another one; or set `existingPods: Move`.',
+    ),
+    PodMoved: news('`existingPods: Move`: the pod was evicted, and its controller makes another one.'),
+    Released: warning(
+      'It found no place in the foreign cluster for `releaseAfterSeconds`, and is on its way elsewhere.',
+    ),
+    NotReleased: warning(
+      'It found no place there, and stays: the strategy is Remote and no other virtual node can be had, its owner brought it back, or its volumes are there.',
+      'Make room, or a second cluster.',
+    ),
+    Remade: news('A pod without an owner was made anew.'),
+    RemakeDropped: warning(
+      'A pod without an owner was to be made anew, and this one has taken its name; it is left alone.',
+      'Make the other one yourself, under another name.',
+    ),
+    RemakeFailed: warning(
+      'The API server does not take the pod that is to be made anew (quota, a policy).',
+      'Free quota, or correct what refuses it; it is tried again.',
+    ),
+    Recreated: news(
+      'The home was away, and the provider made the pod anew; restarts count on. Also the condition `tributary.dev/Recreated`.',
+    ),
+    RunsLocally: news(
+      'The cluster to which this one is tethered is away and has stopped the pod; it is made anew here.',
+    ),
+    NotRunLocally: warning(
+      'The pod stays away while contact is lost: its volumes are in the other cluster.',
+      'Bring the clusters back into contact.',
+    ),
+    MadeAnew: news('The pod was admitted before this cluster changed its mode, and is made anew.'),
+    HeldByBudget: warning(
+      'Its namespace leaves that cluster, and a PodDisruptionBudget does not let it go yet.',
+      'One more replica, or a wider budget; the message says until when the budget is regarded.',
+    ),
+    DisruptionBudgetOverridden: warning(
+      'The time for its PodDisruptionBudget was over, and the pod was deleted against it.',
+      'One more replica, or a longer `--drain-seconds`, before the next time.',
+    ),
+    NotBroughtHome: warning(
+      'The API server refused the end of the pod, or it is too large to be stored and made anew.',
+      'The message says which; it is tried again.',
+    ),
+  },
+  PersistentVolumeClaim: {
+    VolumeNotSupported: warning(
+      'A volume in a foreign cluster cannot be as the claim wants it.',
+      'The message names the field.',
+    ),
+    WaitForFirstConsumerNeeded: warning(
+      'Where the volume is to be follows from where the pod runs.',
+      'A StorageClass with `volumeBindingMode: WaitForFirstConsumer`.',
+    ),
+    NameTaken: warning(
+      'A claim over there has the name: of somebody else, or an earlier one that is kept for its data.',
+      'Delete it over there, or take another name.',
+    ),
+    ProvisioningFailed: warning(
+      'No volume could be made in the foreign cluster.',
+      'The words of its provisioner are in other events of the claim.',
+    ),
+    NamespaceNotOffloaded: warning(
+      'The virtual node does not, or not yet, have the namespace of the claim.',
+      'Nothing, or label the namespace.',
+    ),
+    StorageClassNotMapped: warning(
+      'Nobody has said which class the StorageClass is in that cluster.',
+      'Name it under `storageClasses` of the AcceptancePolicy or VirtualNode, or in the parameter `foreignClass` of the class.',
+    ),
+    StorageClassNotOffered: warning(
+      'The provider does not lend the class that is wanted there.',
+      'The message lists what it lends.',
+    ),
+    VolumeLost: warning('The claim over there, or its volume, is gone.', 'Restore the data from a backup.'),
+    VolumeExpansionNotCarried: warning(
+      'A volume in a foreign cluster does not grow.',
+      'Leave `allowVolumeExpansion` out of the StorageClass.',
+    ),
+  },
+  Copied: {
+    EndpointNotReflected: warning(
+      'EndpointSlice: the foreign cluster cannot reach an address: that of a node, one outside of both clusters, or one at which no pod of ours is.',
+      'For one outside of both clusters, a Service of type ExternalName.',
+    ),
+    IngressClassNotMapped: warning(
+      'Ingress: nobody has said which class its class is over there, so it stays home.',
+      'Name the class under `ingressClasses` of the AcceptancePolicy or VirtualNode.',
+    ),
+    IngressBackendNotReflected: warning(
+      'Ingress: a backend is no Service, or a Service that does not travel.',
+      'A rule, or a network, for the Service.',
+    ),
+  },
+  Namespace: {
+    OffloadLabelInvalid: warning(
+      'The label `tributary.dev/offload` has an unknown value; nothing was changed.',
+      'The message says what is allowed.',
+    ),
+    OffloadingRefused: warning(
+      'The namespace belongs to the cluster itself, or to a peer, and is never offloaded.',
+      'Put applications into a namespace of their own.',
+    ),
+    KindNotServed: warning(
+      'One of the clusters does not serve a kind in the rules. Also on the VirtualNode.',
+      'Install its CustomResourceDefinition, namespaced and of that version; the message says where.',
+    ),
+    KindForbidden: warning(
+      'One of the clusters denies access to a kind in the rules. Also on the VirtualNode.',
+      'Here, a ClusterRole with the label that the message names; there, `reflectableKinds` of the SharingPolicy.',
+    ),
+    InvalidReflectionRule: warning(
+      'A rule can have no effect. Also on the VirtualNode.',
+      'The message says why.',
+    ),
+    HomePresent: news('At the provider: the home is back. Also on the PeeringRequest.'),
+    PodRecreated: news('At the provider, while the home is away: a lost pod was made anew.'),
+    PodCleared: news(
+      'Likewise: a pod that had failed through no fault of its own was removed, to make room for its successor.',
+    ),
+    PodForceDeleted: news('Likewise: a pod on a lost node was removed, to make room for its successor.'),
+    ResultKept: news('Likewise: a finished pod that was removed was put back with its result.'),
+    PodGivenUp: news('Likewise: a lost pod whose home wants no other is left to it, which finds it Failed.'),
+    PodNotKept: warning(
+      'Likewise: a pod cannot be looked after, or not be made anew.',
+      'The message says why: make room in the quota, or use smaller annotations and fewer finished pods. It is tried again.',
+    ),
+  },
+  NamespaceOffloading: {
+    LeftBehind: warning(
+      'It was removed, and the other side did not answer in time, or somebody else names the namespace, too.',
+      'Nothing: it goes with the peering. Or take the name out of the AcceptancePolicy or ForeignCluster.',
+    ),
+  },
+  VirtualNode: {
+    LessRoom: warning(
+      'The provider refused a pod for room, so the Node shows less until there is more.',
+      'Smaller requests, or a larger share from the provider.',
+    ),
+    RemotePodLost: warning(
+      'Many remote pods are gone at once; their home pods are ended slowly.',
+      'Look at the provider before it goes on.',
+    ),
+  },
+  ForeignCluster: {
+    TunnelDown: warning(
+      'Packets do not go through the tunnel.',
+      'See the Tunnel; the message has its reason.',
+    ),
+    TunnelUp: news('Packets go through the tunnel again.'),
+  },
+  Advertisement: {
+    OfferAccepted: news('The offer is taken.'),
+    OfferPending: news('The offer waits for a decision.', 'The message says whose.'),
+    OfferRefused: warning(
+      'The offer does not pass our policy, or a person refused it.',
+      'The message says why.',
+    ),
+    OfferExpired: warning('The offer was not renewed, or was taken back.', 'Look at the ForeignCluster.'),
+    OfferInvalid: warning('What the provider sent makes no sense.', 'The message names the field.'),
+    PeeringEstablished: news('Pods can be run over there.'),
+    PeeringEnding: news('The peering is being taken down.'),
+    ServiceNotUsed: warning(
+      'A Service of the provider cannot be made or changed here; tried again within a minute.',
+      'The message says why; see the reasons of Services.',
+    ),
+  },
+  SharingPolicy: {
+    ServicesNotOffered: warning(
+      'Not all Services that the policy selects can be offered.',
+      'The message says why.',
+    ),
+  },
+  Tunnel: {
+    TunnelReady: news('Packets go through in both directions.'),
+    ViewOverlapsRoute: warning(
+      'The peer is seen at addresses to which the gateway’s host has another route.',
+      'Un-peer and peer again for another range; `--reserved-cidrs` keeps ranges free.',
+    ),
+  },
+};
