@@ -93,7 +93,5 @@ export const PEERING_REQUEST_REASONS = {
   kindNotServed: 'KindNotServed',
   /** We do not hold the rights to a kind ourselves, and so cannot pass them on. */
   rightsMissing: 'RightsMissing',
-  /** The runtime class that a SharingPolicy forces on pods of peers is not there. */
-  runtimeClassMissing: 'RuntimeClassMissing',
 } as const;
 export type PeeringRequestReason = (typeof PEERING_REQUEST_REASONS)[keyof typeof PEERING_REQUEST_REASONS];

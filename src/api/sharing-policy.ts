@@ -126,10 +126,10 @@ export const SHARING_POLICY_REASONS = {
   kindRefused: 'KindRefused',
   kindNotServed: 'KindNotServed',
   rightsMissing: 'RightsMissing',
+  /** The runtime class that it forces on pods of peers is not there. */
   runtimeClassMissing: 'RuntimeClassMissing',
   endsSoon: 'EndsSoon',
 } as const;
-export type SharingPolicyReason = (typeof SHARING_POLICY_REASONS)[keyof typeof SHARING_POLICY_REASONS];
 
 /** What this cluster lends, how much and to whom. */
 export interface SharingPolicy extends KubeObject {

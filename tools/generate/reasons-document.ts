@@ -175,8 +175,8 @@ ${events(EVENT_TEXTS.Advertisement)}
 What others use of us. Its phases, and the reasons of these, are those of a [ForeignCluster](#on-a-foreigncluster). A new phase is an event,
 too: of type Warning with \`Denied\` and \`Ending\`, else Normal. So is \`EndsSoon\` (Warning).
 
-Reasons of its conditions, besides those; all but \`AsExpected\`, \`KindNotServed\` and \`RuntimeClassMissing\` are also events of type Warning,
-and \`HomePresent\` (Normal) says that the home is back.
+Reasons of its conditions, besides those; all but \`AsExpected\` and \`KindNotServed\` are also events of type Warning, and
+\`HomePresent\` (Normal) says that the home is back.
 
 ${table(PEERING_REQUEST_TEXTS)}
 `;

@@ -48,7 +48,7 @@ export const EVENT_TEXTS: EventTexts = {
     FailedToReadOptionalSecret: optionalNotRead,
     FailedUpdate: warning(
       'The provider refused a change of a running pod, which runs on as it was.',
-      'The message says what was refused, and why.',
+      'The message says what was refused, and why; a refused resize is also the condition `PodResizePending`, `Infeasible`.',
     ),
     FailedStatusUpdate: warning(
       'Home does not accept the status from the foreign cluster.',
@@ -60,23 +60,24 @@ export const EVENT_TEXTS: EventTexts = {
     ),
     NoTokenForHome: warning(
       'The pod runs without a token of its account: there is no way to the home API server.',
-      'The message says why; see the condition `HomeApiServerReachable` of the VirtualNode.',
+      'The message says why, as does the condition `HomeApiServerReachable` of the VirtualNode. Pods that are made later have one when there is a way.',
     ),
     ForeignDNS: warning(
       '`dns: Home` is chosen, and the pod asks the DNS of the foreign cluster all the same.',
-      'The message says why; see the condition `HomeDNSReachable` of the VirtualNode.',
+      'The message says why, as does the condition `HomeDNSReachable` of the VirtualNode. Pods that are made later ask that of home when they can.',
     ),
     PodAtHome: warning(
       'The pod was made before its namespace was offloaded, so it stays on real nodes.',
-      'Delete it, and its controller makes another one; or set `existingPods: Move`.',
+      'Restart its owner: the message has the command. Or set `existingPods: Move`.',
     ),
     PodMoved: news('`existingPods: Move`: the pod was evicted, and its controller makes another one.'),
     Released: warning(
       'It found no place in the foreign cluster for `releaseAfterSeconds`, and is on its way elsewhere.',
+      'Nothing; the message has the words of the provider.',
     ),
     NotReleased: warning(
       'It found no place there, and stays: the strategy is Remote and no other virtual node can be had, its owner brought it back, or its volumes are there.',
-      'Make room, or a second cluster.',
+      'Other clusters for a `Remote` namespace; else look for a `nodeName` or a node affinity.',
     ),
     Remade: news('A pod without an owner was made anew.'),
     RemakeDropped: warning(
@@ -100,7 +101,7 @@ export const EVENT_TEXTS: EventTexts = {
     MadeAnew: news('The pod was admitted before this cluster changed its mode, and is made anew.'),
     HeldByBudget: warning(
       'Its namespace leaves that cluster, and a PodDisruptionBudget does not let it go yet.',
-      'One more replica, or a wider budget; the message says until when the budget is regarded.',
+      'Nothing: the message says until when the budget is regarded. Or one more replica.',
     ),
     DisruptionBudgetOverridden: warning(
       'The time for its PodDisruptionBudget was over, and the pod was deleted against it.',
@@ -114,11 +115,11 @@ export const EVENT_TEXTS: EventTexts = {
   PersistentVolumeClaim: {
     VolumeNotSupported: warning(
       'A volume in a foreign cluster cannot be as the claim wants it.',
-      'The message names the field.',
+      'Remove `selector`, `dataSource`, `dataSourceRef` or `volumeAttributesClassName`; the message says which.',
     ),
     WaitForFirstConsumerNeeded: warning(
       'Where the volume is to be follows from where the pod runs.',
-      'A StorageClass with `volumeBindingMode: WaitForFirstConsumer`.',
+      'Delete the StorageClass, and make it again with `volumeBindingMode: WaitForFirstConsumer`.',
     ),
     NameTaken: warning(
       'A claim over there has the name: of somebody else, or an earlier one that is kept for its data.',
@@ -130,7 +131,7 @@ export const EVENT_TEXTS: EventTexts = {
     ),
     NamespaceNotOffloaded: warning(
       'The virtual node does not, or not yet, have the namespace of the claim.',
-      'Nothing, or label the namespace.',
+      'Nothing: the scheduler chooses again. Or label the namespace.',
     ),
     StorageClassNotMapped: warning(
       'Nobody has said which class the StorageClass is in that cluster.',
@@ -138,12 +139,15 @@ export const EVENT_TEXTS: EventTexts = {
     ),
     StorageClassNotOffered: warning(
       'The provider does not lend the class that is wanted there.',
-      'The message lists what it lends.',
+      'Map it to a class that the provider lends: the message lists them.',
     ),
-    VolumeLost: warning('The claim over there, or its volume, is gone.', 'Restore the data from a backup.'),
+    VolumeLost: warning(
+      'The claim over there, or its volume, is gone, and nothing replaces it.',
+      'Restore the data from a backup.',
+    ),
     VolumeExpansionNotCarried: warning(
       'A volume in a foreign cluster does not grow.',
-      'Leave `allowVolumeExpansion` out of the StorageClass.',
+      'Make a larger claim and copy; leave `allowVolumeExpansion` out of the StorageClass.',
     ),
   },
   Copied: {

@@ -162,10 +162,6 @@ const RIGHTS_MISSING = text(
   'The role `cluster` does not hold the rights to a kind, and so cannot pass them on.',
   'Apply the ClusterRole that peering.md shows.',
 );
-const RUNTIME_CLASS_MISSING = text(
-  'There is no RuntimeClass of the name in `runtimeClassName`, so every pod of a peer is refused.',
-  'Make it, or correct the name.',
-);
 
 export const PEERING_REQUEST_TEXTS: TextsOf<typeof PEERING_REQUEST_REASONS> = {
   AsExpected: OK,
@@ -189,7 +185,6 @@ export const PEERING_REQUEST_TEXTS: TextsOf<typeof PEERING_REQUEST_REASONS> = {
   KindRefused: KIND_REFUSED,
   KindNotServed: KIND_NOT_SERVED,
   RightsMissing: RIGHTS_MISSING,
-  RuntimeClassMissing: RUNTIME_CLASS_MISSING,
 };
 
 const POLICY_INVALID = text('Something in the policy makes no sense.', 'The message names the field.');
@@ -200,7 +195,10 @@ export const SHARING_POLICY_TEXTS: TextsOf<typeof SHARING_POLICY_REASONS> = {
   KindRefused: KIND_REFUSED,
   KindNotServed: KIND_NOT_SERVED,
   RightsMissing: RIGHTS_MISSING,
-  RuntimeClassMissing: RUNTIME_CLASS_MISSING,
+  RuntimeClassMissing: text(
+    'There is no RuntimeClass of the name in `runtimeClassName`, so every pod of a peer is refused.',
+    'Make it, or correct the name.',
+  ),
   EndsSoon: text(
     'It no longer selects peers that use this cluster; they have time to move their pods.',
     'Nothing, or select them again; the message says until when.',

@@ -35,7 +35,7 @@ export const VIRTUAL_NODE_TEXTS: TextsOf<typeof VIRTUAL_NODE_REASONS> = {
   ),
   CredentialsRejected: text(
     'The foreign API server answers Unauthorized.',
-    'The token has expired or its account is gone. Put a new kubeconfig into the Secret; no restart is needed.',
+    'The token has expired or its account is gone. Run `tributary tenant-kubeconfig` again, and replace the Secret; no restart is needed.',
   ),
   NotAuthorized: text(
     'The credential is valid but has no rights in the tenant namespace.',
@@ -43,7 +43,7 @@ export const VIRTUAL_NODE_TEXTS: TextsOf<typeof VIRTUAL_NODE_REASONS> = {
   ),
   ForeignClusterUnreachable: text(
     'There was no answer within 5 s, three times.',
-    'Address, firewall, certificate: the message has the cause.',
+    'Address, firewall, certificate: the message has the cause. Try `kubectl --kubeconfig` with the same file.',
   ),
   ForeignClusterUnhealthy: text(
     'It answers that it cannot serve.',
