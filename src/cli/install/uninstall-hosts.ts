@@ -5,11 +5,12 @@ import { applyManifests } from '../../kube/apply.ts';
 import { CLEAN_UP_NAME, forgeCleanUp } from '../../deploy/node.ts';
 import { NETWORK_NAMESPACE } from '../../deploy/program.ts';
 import { found, listed, remove } from './objects.ts';
+import { installedOf } from './versions.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
 
 const GONE_MS = 120_000;
 
-/** The image of the installed roles; a clean-up needs the same program. */
+/** The image of the installed roles; a clean-up needs the same program. An uninstallation that was interrupted has left only the values. */
 export async function installedImage(session: InstallSession): Promise<string | undefined> {
   const named = [
     [deployments, { namespace: 'tributary-system', name: 'tributary-cluster' }],
@@ -22,7 +23,7 @@ export async function installedImage(session: InstallSession): Promise<string | 
     const image = object?.spec?.template.spec?.containers[0]?.image;
     if (image !== undefined) return image;
   }
-  return undefined;
+  return (await installedOf(session))?.values.image;
 }
 
 /** Ends these roles, and cleans every host; returns what was not done. */

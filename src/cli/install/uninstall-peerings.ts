@@ -18,6 +18,7 @@ import { applyManifests } from '../../kube/apply.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { forgeUninstallFence } from '../../deploy/installation/uninstall-fence.ts';
 import { SHORT_FORM_FENCE } from '../../offloading/short-form-fence.ts';
+import { waitingLine } from '../namespaces/offloading.ts';
 import { isEnded, stateLine } from '../peering/foreign-clusters.ts';
 import { found, ifMissing, listed, nameOf, release, remove, removeAll, untilNone } from './objects.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
@@ -102,7 +103,11 @@ export async function endOffloading(session: InstallSession, { drainMs }: Bounds
   const missing = await waitFor(session, {
     what: 'for pods to come home',
     timeoutMs: drainMs,
-    look: async () => someOf(await removing(session, [namespaceOffloadings])),
+    look: async () => {
+      await removing(session, [namespaceOffloadings]);
+      const left = await listed(session, namespaceOffloadings);
+      return someOf(left.map((one) => `${one.metadata.namespace} (${waitingLine(one)})`));
+    },
   });
   if (missing !== '') io.err(`  not ended in time, their pods are left where they are: ${missing}\n`);
 }

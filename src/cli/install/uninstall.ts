@@ -1,5 +1,5 @@
 /** `tributary uninstall`: takes Tributary out of a cluster, in an order in which everything can end. */
-import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { DIRECTIONS, type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
 import { namespaceOffloadings } from '../../api/namespace-offloading.ts';
 import { deployments, namespaces, persistentVolumes } from '../../api/resources.ts';
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
@@ -9,7 +9,6 @@ import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
-import { DIRECTIONS } from '../../api/foreign-cluster.ts';
 import { isEnded } from '../peering/foreign-clusters.ts';
 import { helmRelease } from './helm.ts';
 import { found, listed } from './objects.ts';
@@ -21,7 +20,6 @@ import {
   closeDoor,
   endOffloading,
   endPeerings,
-  kindsLeft,
   removeObjects,
   removeTenants,
 } from './uninstall-peerings.ts';
@@ -83,7 +81,10 @@ function parse(line: CommandLine): UninstallArguments {
 export async function uninstall(args: UninstallArguments, session: Session): Promise<number> {
   const { io } = session;
   await checkNotTethered(session);
-  if (!(await agrees(args, session))) return EXIT.failed;
+  if (!(await agrees(args, session))) {
+    io.err('Nothing was changed.\n');
+    return EXIT.failed;
+  }
   await prepare(args, session);
   const image = args.image ?? (await installedImage(session));
   const unclean = await cleanHosts(session, { image, timeoutMs: args.drainMs });
@@ -104,7 +105,7 @@ export async function uninstall(args: UninstallArguments, session: Session): Pro
 async function prepare(bounds: Bounds, session: InstallSession): Promise<void> {
   await closeDoor(session);
   if (!(await isRoleReady(session))) {
-    if ((await kindsLeft(session)).length > 0) {
+    if ((await listed(session, foreignClusters)).some(isOpen)) {
       session.io.err(
         'role cluster is not running: peerings end without the other side, which keeps its half\n',
       );
@@ -117,6 +118,8 @@ async function prepare(bounds: Bounds, session: InstallSession): Promise<void> {
   await removeObjects(session, bounds);
   return removeTenants(session, bounds);
 }
+
+const isOpen = (cluster: ForeignCluster): boolean => !isEnded(cluster, DIRECTIONS);
 
 async function isRoleReady(session: InstallSession): Promise<boolean> {
   const role = await found(session, deployments, { namespace: SYSTEM_NAMESPACE, name: 'tributary-cluster' });
@@ -131,7 +134,7 @@ async function agrees(args: UninstallArguments, session: Session): Promise<boole
     listed(session, foreignClusters),
     listed(session, persistentVolumes, { labelSelector: LABEL_MANAGED_BY }),
   ]);
-  const peers = clusters.filter((cluster) => !isEnded(cluster, DIRECTIONS));
+  const peers = clusters.filter(isOpen);
   const release = await helmRelease(session);
   if (release !== undefined && !args.isPreparation) {
     throw new TributaryError(
