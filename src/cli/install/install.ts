@@ -9,7 +9,7 @@ import { typeOf } from '../../kube/apply.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { VERSION } from '../../version.ts';
 import type { Command, Options } from '../command.ts';
-import { type CommandLine, EXIT, printYaml } from '../command-line.ts';
+import { type CommandLine, EXIT, printYaml, wrongForm } from '../command-line.ts';
 import { timeoutMsOf } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { factsOf } from './facts.ts';
@@ -31,6 +31,7 @@ interface InstallArguments {
   readonly chosen: SomeValues;
   readonly isDry: boolean;
   readonly isSure: boolean;
+  readonly isUpgrade?: boolean;
   readonly timeoutMs: number;
 }
 
@@ -76,15 +77,24 @@ export const upgradeCommand: Command = clusterCommand({
 async function upgrade(args: InstallArguments, session: Session): Promise<number> {
   const installed = await installedOf(session);
   if (installed === undefined) {
-    throw new TributaryError('NotFound', 'nothing is here that tributary install has made; begin with that');
+    throw new TributaryError(
+      'NotFound',
+      'there is nothing to upgrade: this cluster has no installation that tributary install has made. To make one: tributary install',
+    );
   }
   if (!args.isDry) session.io.out(`from version ${installed.version} to ${VERSION}\n`);
-  return install({ ...args, chosen: { ...installed.values, ...args.chosen } }, session);
+  return install({ ...args, isUpgrade: true, chosen: { ...installed.values, ...args.chosen } }, session);
 }
 
 function parse(line: CommandLine): InstallArguments {
   const { values, flags } = line;
   const [name] = line.positionals;
+  const named = values['cluster-name'];
+  if (name !== undefined && named !== undefined && name !== named) {
+    throw wrongForm(
+      `the cluster has two names here, CLUSTER_NAME "${name}" and --cluster-name "${named}": give one`,
+    );
+  }
   const file = values['values'];
   const chosen = {
     ...(file !== undefined && valuesOfYaml(readFile(file), file)),
@@ -137,10 +147,13 @@ export async function install(args: InstallArguments, session: Session): Promise
   io.out(`${planLines(facts, values, VERSION).join('\n')}\n`);
   if (!isSure && io.input?.isTerminal === true) {
     const answer = await io.input.ask('Install this? [y/N] ', signal);
-    if (!/^y(es)?$/iu.test(answer.trim())) return EXIT.failed;
+    if (!/^y(es)?$/iu.test(answer.trim())) {
+      io.err('Nothing was changed.\n');
+      return EXIT.failed;
+    }
   }
   await bring(session, { objects, values, timeoutMs });
-  io.out('Installed. To remove it: tributary uninstall\n');
+  io.out(`${args.isUpgrade === true ? 'Upgraded' : 'Installed'}. See how it is: tributary status\n`);
   return EXIT.ok;
 }
 

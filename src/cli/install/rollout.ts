@@ -20,6 +20,9 @@ export async function untilReady(
     await mustBe(session, {
       what: `for ${name} to be ready`,
       timeoutMs,
+      advice:
+        'All objects are applied, and nothing was taken back: it becomes ready by itself when the cause is gone. Or give other values, ' +
+        'such as --image, and run the same command again',
       look: async () => {
         const state = await rolloutOf(session, object);
         if (state === undefined) return 'its controller has not seen it yet';

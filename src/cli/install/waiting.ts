@@ -5,8 +5,10 @@ import type { Session } from '../peering/environment.ts';
 export type InstallSession = Pick<Session, 'client' | 'clock' | 'io' | 'signal'>;
 
 const POLL_MS = 500;
-/** A wait that is shorter than this is not worth a line; a longer one gets one in such intervals. */
+/** A wait that is shorter than this is not worth a line; a longer one gets one in such intervals while something changes. */
 const QUIET_MS = 5_000;
+/** Where nothing changes, the intervals grow to this. */
+const MOST_QUIET_MS = 60_000;
 
 export interface Wait {
   /** `for what`. */
@@ -14,13 +16,15 @@ export interface Wait {
   readonly timeoutMs: number;
   /** Empty: it is so. Otherwise what is still missing. */
   readonly look: () => Promise<string>;
+  /** What to do where it is not so in time. */
+  readonly advice?: string;
 }
 
 /** Returns what is missing at the end; empty where nothing is. An API server that does not answer for a moment is no error. */
 export async function waitFor(session: InstallSession, { what, timeoutMs, look }: Wait): Promise<string> {
   const { clock, io, signal } = session;
   const began = clock.monotonic();
-  let said = began;
+  let [said, quietMs, last] = [began, QUIET_MS, ''];
   for (;;) {
     signal.throwIfAborted();
     const missing = await look().catch((error: unknown) => {
@@ -30,9 +34,10 @@ export async function waitFor(session: InstallSession, { what, timeoutMs, look }
     if (missing === '') return '';
     const now = clock.monotonic();
     if (now - began >= timeoutMs) return missing;
-    if (now - said >= QUIET_MS) {
+    if (now - said >= (missing === last ? quietMs : QUIET_MS)) {
       io.out(`  waiting ${what}, ${Math.round((now - began) / 1000)} s: ${missing}\n`);
-      said = now;
+      quietMs = missing === last ? Math.min(2 * quietMs, MOST_QUIET_MS) : QUIET_MS;
+      [said, last] = [now, missing];
     }
     await clock.sleep(POLL_MS, signal);
   }
@@ -44,7 +49,7 @@ export async function mustBe(session: InstallSession, wait: Wait): Promise<void>
   if (missing === '') return;
   throw new TributaryError(
     'Unavailable',
-    `not within ${Math.round(wait.timeoutMs / 1000)} s (${wait.what}): ${missing}`,
+    `waited ${Math.round(wait.timeoutMs / 1000)} s ${wait.what}, in vain: ${missing}${wait.advice === undefined ? '' : `. ${wait.advice}`}`,
   );
 }
 

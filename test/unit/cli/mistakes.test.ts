@@ -20,6 +20,11 @@ const NOBODY_ASKS =
 /** A mistake in the line itself: no cluster is asked. */
 const IN_THE_LINE: readonly Mistake[] = [
   ['install a b', 2, 'unexpected argument "b"'],
+  [
+    'install rome --cluster-name milan',
+    2,
+    'the cluster has two names here, CLUSTER_NAME "rome" and --cluster-name "milan": give one',
+  ],
   ['install --log-level loud', 2, '--log-level must be one of debug, info, warn, error, not "loud"'],
   ['install --network maybe', 2, '--network must be one of true, false, not "maybe"'],
   ['install --values /no/such.yaml', 2, 'there is no file /no/such.yaml (--values)'],
@@ -120,7 +125,11 @@ const IN_THE_LINE: readonly Mistake[] = [
 /** A mistake that the cluster shows. */
 const IN_THE_CLUSTER: readonly Mistake[] = [
   ['install', 2, 'name the image, with --image: none is published yet; make image builds one'],
-  ['upgrade', 1, 'nothing is here that tributary install has made; begin with that'],
+  [
+    'upgrade',
+    1,
+    'there is nothing to upgrade: this cluster has no installation that tributary install has made. To make one: tributary install',
+  ],
   ['uninstall', 2, 'nobody is there to be asked: add --yes'],
   [
     'dashboard',
