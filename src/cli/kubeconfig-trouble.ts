@@ -13,6 +13,9 @@ import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** What RBAC says; admission refuses in other words. */
+const LACKS_RIGHT = /cannot \w+ resource /u;
+
 /** Contexts in a message. */
 const MOST_NAMED = 12;
 
@@ -75,6 +78,10 @@ export async function explainedFor(spoken: Spoken, error: unknown, now: number):
         : 'its certificate or token is not, or no longer, one of that cluster';
     const message = `${where} does not accept the user "${user}": ${why}. Get a new kubeconfig for it (${cause})`;
     return new TributaryError('Unauthorized', message, { cause: error });
+  }
+  if (hasCode(error, 'Forbidden') && LACKS_RIGHT.test(cause)) {
+    const message = `you lack a right in the cluster of context "${context}": ${cause}. Ask its administrator for it, or take the kubeconfig of somebody who has it`;
+    return new TributaryError('Forbidden', message, { cause: error });
   }
   if (!hasCode(error, 'Unreachable')) return error;
   const message = /CERT_|certificate/u.test(cause)

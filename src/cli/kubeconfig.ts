@@ -45,7 +45,7 @@ async function readKubeconfig({ kubeconfig, context }: Where): Promise<Spoken> {
 
 /** An error of a request to that cluster, said for people. What cannot be explained is returned as it is. */
 export async function explained(error: unknown, where: Where, now: number): Promise<unknown> {
-  if (!hasCode(error, 'Unreachable', 'Unauthorized')) return error;
+  if (!hasCode(error, 'Unreachable', 'Unauthorized', 'Forbidden')) return error;
   try {
     return await explainedFor(await readKubeconfig(where), error, now);
   } catch {

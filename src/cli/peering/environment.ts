@@ -89,6 +89,6 @@ export const lacksKind = (error: unknown): boolean =>
 export const notThere = (error: unknown): TributaryError =>
   new TributaryError(
     'NotFound',
-    `Tributary is not in this cluster, or an older version of it (${errorMessage(error)}): is it the cluster that you mean?`,
+    `Tributary is not in this cluster, or an older version of it (${errorMessage(error)}): is it the cluster that you mean? If so: tributary install`,
     { cause: error },
   );

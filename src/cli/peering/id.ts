@@ -39,7 +39,7 @@ export async function readOwn({
   signal,
 }: Pick<Session, 'client' | 'signal'>): Promise<OwnAnnouncement> {
   const ref = { namespace: SYSTEM_NAMESPACE, name: ANNOUNCEMENT_CONFIG_MAP };
-  const missing = `ConfigMap ${ref.namespace}/${ref.name} is not there: is Tributary's cluster role running?`;
+  const missing = `ConfigMap ${ref.namespace}/${ref.name} is not there: is Tributary's cluster role running? See: tributary status`;
   try {
     const own = readAnnouncementData((await client.get(configMaps, ref, { signal })).data);
     if (own === undefined)

@@ -91,7 +91,7 @@ describe('what a person did not mean', () => {
   const said = async (error: Error, token = 'opaque'): Promise<string> =>
     errorMessage(await explainedFor(spoken(token), error, Date.UTC(2026, 0, 2)));
 
-  test('a server that is away, one that is another, and a user that is not known', async () => {
+  test('a server that is away, one that is another, a user that is not known, and one without the right', async () => {
     const refused = new TributaryError('Unreachable', 'connect ECONNREFUSED 10.0.0.1:6443');
     expect(await said(refused)).toBe(
       'the API server https://rome:6443 of context "rome" does not answer. Is that cluster running, and its address reached from here? Another one: --context (connect ECONNREFUSED 10.0.0.1:6443)',
@@ -105,6 +105,16 @@ describe('what a person did not mean', () => {
     expect(await said(unknown, claims(Date.UTC(2026, 0, 1) / 1000))).toContain(
       'its certificate or token ended at 2026-01-01T00:00:00Z',
     );
+    const forbidden = new TributaryError(
+      'Forbidden',
+      'list Node: nodes is forbidden: User "anna" cannot list resource "nodes"',
+    );
+    expect(await said(forbidden)).toBe(
+      'you lack a right in the cluster of context "rome": list Node: nodes is forbidden: User "anna" cannot list resource "nodes". ' +
+        'Ask its administrator for it, or take the kubeconfig of somebody who has it',
+    );
+    const refusedByPolicy = new TributaryError('Forbidden', 'ValidatingAdmissionPolicy denied the request');
+    expect(await explainedFor(spoken(''), refusedByPolicy, 0)).toBe(refusedByPolicy);
     const other = new TributaryError('NotFound', 'no such thing');
     expect(await explainedFor(spoken(''), other, 0)).toBe(other);
   });

@@ -259,7 +259,7 @@ test('a cluster without Tributary is told as such', async () => {
   const { code, out, err } = await world.run(statusCommand, '');
   expect([code, out]).toEqual([1, '']);
   expect(err).toMatch(
-    /^Tributary is not in this cluster, or an older version of it \(.*\): is it the cluster that you mean\?\n$/,
+    /^Tributary is not in this cluster, or an older version of it \(.*\): is it the cluster that you mean\? If so: tributary install\n$/,
   );
 });
 
