@@ -1,5 +1,5 @@
 /** `tributary logs`: logs of our own pods, through the API server. */
-import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
 import { APP_NAME, LABEL_APP_INSTANCE, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
@@ -140,6 +140,16 @@ async function podsOf(whose: string | undefined, session: Session): Promise<Pod[
   return ofRole.length > 0 ? ofRole : agentOf(whose, sorted, session);
 }
 
+/** Throws NotFound: a role may have been meant, too. */
+function peerOf(clusters: readonly ForeignCluster[], whose: string): ForeignCluster {
+  try {
+    return findCluster(clusters, whose);
+  } catch (cause) {
+    const what = `"${whose}" is no role (cluster, gateway or node), and as a peer it cannot be found`;
+    throw new TributaryError('NotFound', what, { cause });
+  }
+}
+
 async function agentOf(whose: string, ours: readonly Pod[], { client, signal }: Session): Promise<Pod[]> {
   const byName = ours.filter(({ metadata }) =>
     [
@@ -151,7 +161,7 @@ async function agentOf(whose: string, ours: readonly Pod[], { client, signal }: 
   const list = await client.list(foreignClusters, { signal }).catch(ignoring('Forbidden'));
   const isKnown = ['cluster', 'gateway', 'node'].includes(whose);
   if (isKnown) throw new TributaryError('NotFound', `no pod of the role ${whose} is in this cluster`);
-  const id = idOf(findCluster(list?.items ?? [], whose));
+  const id = idOf(peerOf(list?.items ?? [], whose));
   const found = ours.filter(({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === id && id !== undefined);
   if (found.length > 0) return found;
   throw new TributaryError(

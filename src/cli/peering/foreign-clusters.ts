@@ -175,6 +175,19 @@ export function approvalHint(cluster: ForeignCluster, ownClusterID: string | und
     : `its administrator has to approve, over there: tributary approve peeringrequest ${ownClusterID ?? 'OUR_CLUSTER_ID (see: tributary id)'}`;
 }
 
+/** What ends a denial, and who can do that; empty where only its message can tell. */
+export function denialHint(cluster: ForeignCluster, ownClusterID: string | undefined): string {
+  const us = ownClusterID ?? 'OUR_CLUSTER_ID (see: tributary id)';
+  const { reason } = cluster.status?.outgoing ?? {};
+  if (reason === REASONS.noPolicy) {
+    return `Its administrator has to say what it lends to this cluster, over there: tributary policy share NAME --peers ${us}`;
+  }
+  if (reason === REASONS.denied) {
+    return `Only its administrator can change that, over there. What a person has denied: tributary approve peeringrequest ${us}`;
+  }
+  return '';
+}
+
 /** Nothing of it is left, as far as this side can tell. A peer that we refuse may go on asking. */
 export function isEnded(cluster: ForeignCluster | undefined, directions: readonly Direction[]): boolean {
   if (cluster === undefined) return true;

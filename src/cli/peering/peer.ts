@@ -4,7 +4,15 @@ import { EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
 import type { Session } from './environment.ts';
-import { approvalHint, follow, idOf, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
+import {
+  approvalHint,
+  denialHint,
+  follow,
+  idOf,
+  type Outcome,
+  outcomeOf,
+  stateLine,
+} from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import type { PeerArguments } from './peer-arguments.ts';
 import { confirm, takeBack, writeCluster, type WrittenCluster } from './peer-objects.ts';
@@ -131,7 +139,9 @@ async function stopped(
   const { name } = cluster.metadata;
   if (outcome === 'approval') {
     const own = await readOwn(session).catch(() => undefined);
-    io.out(`Waiting for approval: ${approvalHint(cluster, own?.clusterID)}\n`);
+    io.out(
+      `Waiting for approval: ${approvalHint(cluster, own?.clusterID)}. It goes on by itself then; see: tributary status\n`,
+    );
     return EXIT.pending;
   }
   if (outcome === 'token') {
@@ -142,7 +152,9 @@ async function stopped(
     return EXIT.pending;
   }
   const what = outcome === 'denied' ? 'Denied' : 'This cannot work as it is';
-  io.err(`${what}. See: kubectl describe foreigncluster ${name}\n`);
+  const own = outcome === 'denied' ? await readOwn(session).catch(() => undefined) : undefined;
+  const hint = outcome === 'denied' ? denialHint(cluster, own?.clusterID) : '';
+  io.err(`${what}. ${hint === '' ? '' : `${hint}. `}See: kubectl describe foreigncluster ${name}\n`);
   return EXIT.failed;
 }
 

@@ -146,7 +146,8 @@ async function find(
   }
   const [first, second] = found;
   if (first === undefined) {
-    throw new TributaryError('NotFound', `there is no policy "${name}"; see: tributary policy list`);
+    const kind = does === undefined ? 'policy' : TYPES[does].kind;
+    throw new TributaryError('NotFound', `there is no ${kind} "${name}"; see: tributary policy list`);
   }
   if (second !== undefined) {
     throw new TributaryError(

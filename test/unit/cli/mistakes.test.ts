@@ -145,6 +145,7 @@ const IN_THE_CLUSTER: readonly Mistake[] = [
   ['token delete nobody', 1, 'there is no token "nobody"; see: tributary token list'],
   ['policy share open', 2, 'say whom it is about: --peers, --network-key or --anyone'],
   ['policy accept open', 2, 'say whom it is about: --peers, --network-key or --anyone'],
+  ['policy delete nobody --kind share', 1, 'there is no SharingPolicy "nobody"; see: tributary policy list'],
   ['policy delete nobody', 1, 'there is no policy "nobody"; see: tributary policy list'],
   ['offload nowhere', 1, 'there is no namespace "nowhere"; make it with: kubectl create namespace nowhere'],
   ['unoffload nowhere', 1, 'there is no namespace "nowhere"; see: kubectl get namespaces'],

@@ -107,7 +107,12 @@ test('-f follows, and an interruption is no failure of a log', async () => {
 
 test.each([
   ['node', 1, 'no pod of the role node is in this cluster\n'],
-  ['rome', 1, 'no ForeignCluster has the name or ClusterID "rome"; see: tributary peerings\n'],
+  [
+    'rome',
+    1,
+    '"rome" is no role (cluster, gateway or node), and as a peer it cannot be found: ' +
+      'no ForeignCluster has the name or ClusterID "rome"; see: tributary peerings\n',
+  ],
   [
     'turin',
     1,

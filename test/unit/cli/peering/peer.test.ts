@@ -117,6 +117,17 @@ describe('with an ID', () => {
     expect(err).toContain(`kubectl describe foreigncluster ${MILAN}`);
   });
 
+  test.each([
+    ['NoPolicyMatches', `over there: tributary policy share NAME --peers ${ROME}`],
+    ['DeniedByPeer', `over there. What a person has denied: tributary approve peeringrequest ${ROME}`],
+  ])('a denial (%s) says who can end it, and how', async (reason, command) => {
+    world.seedOwn(ROME, configMaps);
+    goThrough(outgoing('Denied', reason, 'no'));
+    const { code, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(code).toBe(1);
+    expect(err).toContain(command);
+  });
+
   test('a denial of before is not the answer to a new wish', async () => {
     const denied = outgoing('Denied', 'TokenUsed');
     world.seed(foreignClusters, { metadata: { name: MILAN }, spec: { clusterID: MILAN }, status: denied });
