@@ -52,7 +52,8 @@ export const dashboardCommand: Command = clusterCommand<DashboardArguments>({
     try {
       const code = token === undefined ? undefined : await codeFor(forward.url, token);
       io.out(`${forward.url}/${code === undefined ? '' : `#code=${code}`}\n`);
-      if (code === undefined) io.err('The page asks for a token: kubectl create token ACCOUNT\n');
+      if (code === undefined)
+        io.err('The page asks for a token: kubectl --namespace NAMESPACE create token ACCOUNT\n');
       io.err('Runs until you interrupt it (Ctrl-C).\n');
       await forward.ended;
       return session.signal.aborted ? EXIT.ok : EXIT.failed;
@@ -150,16 +151,16 @@ async function forwarded(
     ],
     { stdio: ['ignore', 'pipe', 'pipe'], signal },
   );
-  const local = await localPort(child);
+  const local = await localPort(child, port);
   const ended = new Promise<void>((resolve) => void child.once('close', () => resolve()));
   return { url: `http://127.0.0.1:${local}`, ended, stop: () => void child.kill() };
 }
 
 /** As kubectl says it. */
-async function localPort(child: ChildProcess): Promise<string> {
+async function localPort(child: ChildProcess, port: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let complaint = '';
-  child.stderr?.on('data', (text: Buffer) => (complaint = text.toString().trim() || complaint));
+  child.stderr?.on('data', (text: Buffer) => (complaint += text.toString()));
   child.stdout?.on('data', (text: Buffer) => {
     const found = /^Forwarding from 127\.0\.0\.1:(\d+)/mu.exec(text.toString())?.[1];
     if (found !== undefined) resolve(found);
@@ -172,11 +173,17 @@ async function localPort(child: ChildProcess): Promise<string> {
     reject(new TributaryError('Unavailable', message, isMissing ? {} : { cause }));
   });
   child.once('close', () => {
-    reject(
-      new TributaryError('Unavailable', `kubectl port-forward ended: ${complaint || 'it said nothing'}`),
-    );
+    reject(new TributaryError('Unavailable', whyEnded(complaint.trim(), port)));
   });
   return promise;
+}
+
+/** Pure; `complaint` is what kubectl has said. */
+export function whyEnded(complaint: string, port: string): string {
+  if (complaint.includes('address already in use')) {
+    return `port ${port} of this machine is in use by another program: name another one with --port, or none`;
+  }
+  return `kubectl port-forward ended: ${complaint || 'it said nothing'}`;
 }
 
 /** What signs a browser in without handing it the token. */

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { deployments } from '../../../src/api/resources.ts';
 import type { Deployment } from '../../../src/deploy/program.ts';
-import { dashboardCommand } from '../../../src/cli/dashboard.ts';
+import { dashboardCommand, whyEnded } from '../../../src/cli/dashboard.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 
@@ -51,3 +51,14 @@ test.each([
     );
   },
 );
+
+test('a port that is in use is told as such; else kubectl has the word', () => {
+  const inUse =
+    'Unable to listen on port 8090: Listeners failed to create with the following errors: [unable to create listener: Error ' +
+    'listen tcp4 127.0.0.1:8090: bind: address already in use]\nerror: unable to listen on any of the requested ports: [{8090 8090}]';
+  expect(whyEnded(inUse, '8090')).toBe(
+    'port 8090 of this machine is in use by another program: name another one with --port, or none',
+  );
+  expect(whyEnded('error: forbidden', '0')).toBe('kubectl port-forward ended: error: forbidden');
+  expect(whyEnded('', '0')).toBe('kubectl port-forward ended: it said nothing');
+});
