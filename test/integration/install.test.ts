@@ -356,7 +356,7 @@ test.each([
     ['--image', IMAGE, '--pod-cidrs', '10.0.0.0/8', '--external-cidr', '10.70.0.0/20'],
     'overlaps with 10.0.0.0/8',
   ],
-  [['--image', IMAGE, '--values', '/no/such/file'], 'cannot read /no/such/file'],
+  [['--image', IMAGE, '--values', '/no/such/file'], 'there is no file /no/such/file (--values)'],
 ])('a mistake is told before anything is changed: %j', async (args, message) => {
   const { code, err } = await run(installCommand, 'rome', ...args);
   expect(code).toBe(2);
