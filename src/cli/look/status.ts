@@ -48,6 +48,9 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
     return `\n${paint('bold', title)}\n${body.replaceAll(/^/gm, '  ').replace(/ +$/, '')}`;
   };
   const { roles, peers, virtualNodes, namespaces, others } = page;
+  const hidden = new Set(page.unreadable.map(({ what }) => what));
+  const noneOf = (plurals: readonly string[], none: string): string =>
+    plurals.some((plural) => hidden.has(plural)) ? 'unknown: they cannot be read, see below' : none;
   const seen = others === 0 ? '' : `\n  ${others} more known: tributary discover`;
   return [
     heading(page, paint),
@@ -55,7 +58,7 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
       'Roles',
       ['ROLE', 'READY', 'NAMESPACE'],
       roles.map(({ role, ready, wanted, namespace }) => [role, `${ready}/${wanted}`, namespace]),
-      'none in this cluster that you can see',
+      noneOf(['deployments', 'daemonsets'], 'none in this cluster that you can see'),
     ),
     section(
       'Peers',
@@ -70,13 +73,13 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
         peer.lossPercent === undefined ? '-' : `${peer.lossPercent} %`,
         ...(isWide ? [peer.clusterID] : []),
       ]),
-      'none; peer with a cluster: tributary peer --help',
+      noneOf(['foreignclusters'], 'none; peer with a cluster: tributary peer --help'),
     ).trimEnd() + `${seen}\n`,
     section(
       'Virtual nodes',
       ['NAME', 'CLUSTER', 'READY', 'PODS', 'CPU', 'MEMORY'],
       virtualNodes.map((one) => [one.name, one.cluster, yes(one.isReady), one.pods, one.cpu, one.memory]),
-      'none',
+      noneOf(['virtualnodes'], 'none'),
     ),
     section(
       'Offloaded namespaces',
@@ -88,7 +91,7 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
         one.clusters.join(', '),
         ...[one.atHome, one.abroad, one.waiting].map(String),
       ]),
-      'none; offload one: tributary offload NAMESPACE',
+      noneOf(['namespaceoffloadings'], 'none; offload one: tributary offload NAMESPACE'),
     ),
     notices('Problems', page.problems, (title) => paint('red', title)),
     notices('Waits for you', page.waiting, (title) => paint('yellow', title)),
@@ -97,10 +100,14 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
 }
 
 function heading(
-  { version, clusterID, clusterName, mode, isHealthy, problems }: StatusPage,
+  { version, clusterID, clusterName, mode, isHealthy, problems, unreadable }: StatusPage,
   paint: Paint,
 ): string {
-  const state = isHealthy ? paint('green', 'healthy') : paint('red', `${problems.length} problem(s), below`);
+  const seen =
+    unreadable.length === 0
+      ? paint('green', 'healthy')
+      : paint('yellow', `no problem in what can be read; ${unreadable.length} part(s) cannot, below`);
+  const state = isHealthy ? seen : paint('red', `${problems.length} problem(s), below`);
   const name = printable(clusterName ?? 'this cluster');
   const id = clusterID === undefined ? '' : ` (${clusterID})`;
   return `${name}${id}: ${state}; tributary ${version}\n${mode === undefined ? '' : `${printable(mode)}\n`}`;

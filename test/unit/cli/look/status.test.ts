@@ -252,6 +252,20 @@ test('what may not be read is said, and the rest is shown', async () => {
   expect(out).toMatch(/\nNot shown, since it cannot be read\n {2}pods of shop: .*no right/);
   expect(out).toMatch(/ {2}tunnels: .*no right/);
   expect(out).toMatch(/ {2}use of virtual nodes: .*no right/);
+  expect(out).toMatch(/^Home .*: no problem in what can be read; 3 part\(s\) cannot, below; /);
+});
+
+test('what may not be read is not said to be none', async () => {
+  healthy();
+  world.api.fault({
+    match: ({ path }) => /\/(deployments|daemonsets|foreignclusters|virtualnodes|namespaceoffloadings)$/.test(path),
+    times: 99,
+    status: 403,
+    message: 'no right',
+  });
+  const { out } = await world.run(statusCommand, '');
+  expect(out).not.toMatch(/^ {2}none/m);
+  expect(out.match(/^ {2}unknown: they cannot be read, see below$/gm)).toHaveLength(4);
 });
 
 test('a cluster without Tributary is told as such', async () => {
