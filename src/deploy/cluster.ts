@@ -10,6 +10,8 @@ import {
   WEBHOOK_PORT,
   WEBHOOK_SERVICE,
 } from '../api/admission.ts';
+import { customResourceDefinitions } from '../api/crd/index.ts';
+import { API_GROUP } from '../api/virtual-node.ts';
 import { forgeTetherGuards } from '../peering/mode/guards.ts';
 import { forgeFence, isAccount, writes } from '../api/fence.ts';
 import { AGENTS_NAMESPACE, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
@@ -74,6 +76,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     ...forgeGuardianFence(account),
     ...forgeKindsFence(account, CLUSTER_RIGHTS),
     forgeSettings(labels),
+    forgeViewRole(labels),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
     forgePeeringService(labels, service),
@@ -90,6 +93,23 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     }),
   ];
 }
+
+/** Whoever may view what is in a cluster (the ClusterRole `view`, and so `edit` and `admin`) sees our kinds, too: no secret is in them. */
+const forgeViewRole = (labels: Record<string, string>): ManifestOf<Stored<models.V1ClusterRole>> => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: {
+    name: 'tributary-view',
+    labels: { ...labels, 'rbac.authorization.k8s.io/aggregate-to-view': 'true' },
+  },
+  rules: [
+    {
+      apiGroups: [API_GROUP],
+      resources: customResourceDefinitions().map(({ metadata }) => metadata.name?.split('.')[0] ?? ''),
+      verbs: ['get', 'list', 'watch'],
+    },
+  ],
+});
 
 /** Empty, so that what people put into it stays when this is applied again. */
 const forgeSettings = (labels: Record<string, string>): Manifest => ({

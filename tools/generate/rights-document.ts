@@ -186,6 +186,9 @@ ${placesOf(CLUSTER_RIGHTS)}
 It also has the rules of all ClusterRoles with the label \`tributary.dev/aggregate-to-lending: "true"\`, through
 \`tributary-lending-kinds\`: it passes them on and does not use them. There are none at first.
 
+People who have Kubernetes' own ClusterRole \`view\` (and so \`edit\` and \`admin\`) see our kinds by \`tributary-view\`, which is added to
+it. No secret is in them. They change nothing by it, and no account of ours is bound to it.
+
 RBAC cannot express all restrictions; four **ValidatingAdmissionPolicies** add them. \`tributary-lending\`: it makes, changes
 and deletes only namespaces of tenants that it has made itself, and objects in them.
 \`tributary-launching\`: it makes only accounts and Deployments of agents in \`tributary-agents\`, Roles of agents that name

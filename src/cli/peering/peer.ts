@@ -1,6 +1,7 @@
 /** Peering with a cluster that a person names: what is written, what is waited for, and what is said. */
 import { DIRECTIONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
 import { EXIT } from '../command-line.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
 import type { Session } from './environment.ts';
@@ -33,8 +34,16 @@ export async function peerByEndpoint(args: PeerArguments, session: Session): Pro
   return waitForPeering(confirmed, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
 }
 
-export const told = ({ object, isNew }: WrittenCluster): string =>
-  `ForeignCluster ${object.metadata.name} ${isNew ? 'made' : 'changed'}\n`;
+/** What was written. Another endpoint is told: it may be a mistake, and the old one is no longer dialled. */
+export function told({ object, isNew, previous }: WrittenCluster): string {
+  const what = `ForeignCluster ${object.metadata.name}`;
+  if (isNew) return `${what} made\n`;
+  if (previous !== undefined && deepEqual(previous.spec, object.spec)) return `${what} says so already\n`;
+  const [before, now] = [previous?.spec?.endpoint, object.spec?.endpoint];
+  const moved =
+    before === undefined || before === now ? '' : `: it is dialled at ${now}, no longer at ${before}`;
+  return `${what} changed${moved}\n`;
+}
 
 /** Shows who answers and asks; takes back what was made, and returns undefined, where the answer is no. */
 async function ask(

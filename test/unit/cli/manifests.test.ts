@@ -25,16 +25,16 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 10],
-  ['cluster --image tributary:1', manifestsCommand, 76 + POLICIES],
+  ['cluster --image tributary:1', manifestsCommand, 77 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    76 + POLICIES,
+    77 + POLICIES,
   ],
   [
     'cluster --image tributary:1 --cluster-dns 10.96.0.10 --cluster-domain cluster.local',
     manifestsCommand,
-    76 + POLICIES,
+    77 + POLICIES,
   ],
   [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 19],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 10],

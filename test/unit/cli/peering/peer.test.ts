@@ -91,6 +91,17 @@ describe('with an ID', () => {
     expect(world.cluster('mine')?.metadata.annotations).not.toHaveProperty([ANNOTATION_FORCE]);
   });
 
+  test('another endpoint is told, and the same command again changes nothing', async () => {
+    world.reconcile(() => outgoing('Established'));
+    const said = async (line: string): Promise<string | undefined> =>
+      (await world.run(peerCommand, line)).out.split('\n')[0];
+    await said(`10.0.0.1:1 --id ${MILAN}`);
+    expect(await said(`10.0.0.1:1 --id ${MILAN}`)).toBe(`ForeignCluster ${MILAN} says so already`);
+    expect(await said(`10.0.0.2:1 --id ${MILAN}`)).toBe(
+      `ForeignCluster ${MILAN} changed: it is dialled at 10.0.0.2:1, no longer at 10.0.0.1:1`,
+    );
+  });
+
   test('one that discovery makes at the same moment is used', async () => {
     world.reconcile(() => outgoing('Established'));
     world.seed(foreignClusters, { metadata: { name: MILAN }, spec: { clusterID: MILAN } });
