@@ -18,7 +18,8 @@ import { StandbyFence } from '../network/gateway/standby-fence.ts';
 import { type HostNetwork, TABLES } from '../network/host/host-config.ts';
 import { createHost } from '../network/host/host.ts';
 import { listCounters } from '../network/host/nftables/table.ts';
-import { refusedMetrics, tunnelMetrics } from '../network/metrics.ts';
+import { refusedMetrics, silentNodesMetric, tunnelMetrics } from '../network/metrics.ts';
+import { PROBE_PORT } from '../network/plan/names.ts';
 import { NodeNetwork } from '../network/node/node.ts';
 import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
@@ -74,6 +75,9 @@ interface NetworkParts {
 /** Names of interfaces have at most 15 characters. */
 const vxlanLinkOf = ({ wireguardInterface }: AgentConfig): string => `${wireguardInterface.slice(0, 12)}-vx`;
 
+/** For an answer from another node of the same cluster. */
+const KNOCK_MS = 1000;
+
 /** Closes the host network after all others, since components stop in reverse order. */
 export const hostComponent = (host: HostNetwork): Component => ({
   name: 'host network',
@@ -111,6 +115,11 @@ export function gatewayComponents(
     host,
     prober,
     responder,
+    nodes: {
+      knock: async (source, address) =>
+        sockets.knock({ source, address, port: PROBE_PORT, timeoutMs: KNOCK_MS }).catch(() => false),
+      show: silentNodesMetric(registry),
+    },
     lookUp: async (name) => lookUpByDns(name),
     counters: async () => {
       const counters = await listCounters(TABLES.gateway);

@@ -62,7 +62,12 @@ export interface GatewayFacts {
    * cluster. In order; absent from a gateway that does not tell them.
    */
   localRoutes?: string[];
+  /** Names of nodes from which no answer comes through VXLAN, in order; not more than MOST_SILENT. Absent: not measured. */
+  silentNodes?: string[];
 }
+
+/** All nodes of a cluster may be silent at once, and one name is enough to look for the cause. */
+export const MOST_SILENT = 64;
 
 /** Under this key of either ConfigMap is its JSON. */
 const KEY = 'network.json';

@@ -3,6 +3,7 @@ import { agentFindings } from './checks/agents.ts';
 import { certificateFindings } from './checks/certificates.ts';
 import { clockFindings } from './checks/clocks.ts';
 import { dnsFindings } from './checks/dns.ts';
+import { overlayFindings } from './checks/overlay.ts';
 import { podFindings } from './checks/pods.ts';
 import { policyFindings } from './checks/policies.ts';
 import { quotaFindings } from './checks/quotas.ts';
@@ -28,6 +29,7 @@ const CHECKS: readonly ((facts: Facts) => readonly Finding[])[] = [
   policyFindings,
   virtualNodeFindings,
   tunnelFindings,
+  overlayFindings,
   mtuFindings,
   addressFindings,
   dnsFindings,

@@ -81,6 +81,15 @@ export const REFUSED_PACKETS: Metric<'counter', 'reason'> = {
   labels: { reason: Object.values(REFUSED).flat().map(reasonOf) },
 };
 
+/** Not by node, of which there may be thousands: the ConfigMap tributary-gateway has their names. */
+export const SILENT_NODES: Metric<'gauge'> = {
+  name: 'tributary_network_silent_nodes',
+  type: 'gauge',
+  unit: 'count',
+  help: 'Nodes of this cluster from which no answer comes through VXLAN; pods there reach no peer.',
+  labels: {},
+};
+
 export const EXCHANGE_METRICS: Readonly<Record<'seen' | 'refused', Metric<'gauge', 'peer'>>> = {
   seen: {
     name: 'tributary_network_prefixes',
@@ -151,6 +160,11 @@ export function refusedMetrics(
       else setCounter(metric, reason, counter.packets);
     }
   };
+}
+
+export function silentNodesMetric(registry: Registry): (count: number) => void {
+  const gauge = gaugeOf(registry, SILENT_NODES);
+  return (count) => gauge.set(count);
 }
 
 /** One series for each peer, gone with it. */

@@ -6,7 +6,7 @@ import { Doctor } from '../support/doctor.ts';
 import { eventually } from '../support/eventually.ts';
 import { short } from '../support/long.ts';
 import { planeLabProblem } from '../support/network/plane-lab.ts';
-import { RolesLab, type RolesNode, type RolesSide } from './support/roles-lab.ts';
+import { FAR_GATEWAY, RolesLab, type RolesNode, type RolesSide } from './support/roles-lab.ts';
 
 /** Faults of tunnels: found by the doctor, and repaired by what it says. */
 
@@ -18,7 +18,7 @@ const NARROW = 1400;
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`the doctor is not tested on tunnels: ${problem}\n`);
 /** It takes most of a minute; what it finds on Tunnels is tested on conditions by test/unit/doctor. */
-const isLong = short('faults of tunnels, injected, that the doctor finds', { short: 0, long: 4 }) > 0;
+const isLong = short('faults of tunnels, injected, that the doctor finds', { short: 0, long: 5 }) > 0;
 const describeInLab = problem === undefined && isLong ? describe : describe.skip;
 
 describeInLab('the doctor and tunnels', () => {
@@ -76,6 +76,7 @@ describeInLab('the doctor and tunnels', () => {
     }
   }
   const DROP = 'udp dport 51820 drop';
+  const VXLAN_DROP = 'udp dport 7482 drop';
 
   test(
     'UDP is blocked both ways',
@@ -97,6 +98,33 @@ describeInLab('the doctor and tunnels', () => {
       await doctor.finds(at(away), { check: 'tunnels', says: /NoHandshake/u });
       await letThrough(home.node(0), finding);
       await isWell();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'VXLAN is dropped between the nodes of one cluster, though the tunnel is well',
+    async () => {
+      const [one, two] = [home.node(0), home.node(1)];
+      const reaches = async (node: RolesNode): Promise<boolean> =>
+        node.run(['busybox', 'ping', '-c', '1', '-W', '1', FAR_GATEWAY]).then(
+          () => true,
+          () => false,
+        );
+      await doctor.isContent(at(home), { check: 'overlay' });
+      await eventually('both nodes reach the peer', async () => (await reaches(one)) && reaches(two));
+      await wall(two, { input: VXLAN_DROP, output: VXLAN_DROP });
+      const finding = await doctor.finds(at(home), { check: 'overlay', says: /no answer/u });
+      expect(finding.tried).toBe('VXLAN between node h1 of the gateway and node h2');
+      expect([await reaches(one), await reaches(two)]).toEqual([true, false]);
+      await doctor.isContent(at(home), { check: 'tunnels' });
+      await letThrough(two, finding);
+      await doctor.isContent(at(home), { check: 'overlay' });
+      await eventually('the node reaches the peer again', async () => reaches(two));
+      // One way is enough to be found.
+      await wall(one, { output: VXLAN_DROP });
+      await letThrough(one, await doctor.finds(at(home), { check: 'overlay', says: /no answer/u }));
+      await doctor.isContent(at(home), { check: 'overlay' });
     },
     TIMEOUT_MS,
   );

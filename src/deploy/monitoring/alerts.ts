@@ -138,6 +138,17 @@ const TUNNELS: Readonly<Record<string, Alert>> = {
       'Compare with the loss on the path of the endpoints themselves: `kubectl get tunnels -o wide` names them.',
     ],
   },
+  TributaryNodesSilent: {
+    severity: 'critical',
+    expr: 'tributary_network_silent_nodes > 0',
+    for: '5m',
+    summary: '{{ $value }} nodes do not answer the gateway through VXLAN',
+    means: 'Pods on these nodes reach no peer, and no peer reaches them, though the tunnels are well.',
+    steps: [
+      '`tributary doctor` names the nodes, and between which addresses UDP must be let through.',
+      'Is the DaemonSet of the role `node` ready on them?',
+    ],
+  },
   TributaryTunnelRefusesPackets: {
     severity: 'info',
     expr: 'sum by (peer) (rate(tributary_tunnel_refused_packets_total[5m])) > 1',

@@ -24,6 +24,7 @@ import { GatewayCaches } from './caches.ts';
 import { LastingReport } from './host-report.ts';
 import { TunnelKey } from './key.ts';
 import { LocalRoutes, localRoutes, ROUTES_MS } from './local-routes.ts';
+import { NodeWatch, type NodeWatchOptions } from './node-watch.ts';
 import { keepaliveSeconds, PeerWatch } from './peer-watch.ts';
 import {
   gatewayPeers,
@@ -44,6 +45,7 @@ export interface GatewayOptions extends ClusterBasics {
   host: HostNetwork;
   prober: Pick<Prober, 'setTargets' | 'results' | 'onChange'>;
   responder: Pick<Responder, 'setAddress'>;
+  nodes: Omit<NodeWatchOptions, 'log'>;
   lookUp: LookUp;
   /** Counters of the host's rules by their comment. */
   counters: () => Promise<ReadonlyMap<string, { packets: number }>>;
@@ -80,13 +82,14 @@ const MOST_LOGGED = 16;
 /** Reading all rules costs more than reading WireGuard. */
 const COUNT_MS = 10_000;
 
-type Key = 'key' | 'host' | 'observe' | 'count' | 'routes';
+type Key = 'key' | 'host' | 'observe' | 'count' | 'routes' | 'nodes';
 
 /**
  * The active gateway. It is level-triggered: each step reads all it needs from the caches and from the host.
  *
  *     key      make the Secret, tell peers the public half, then use the key
  *     routes   routes of others on this host, which views of peers avoid; apart from `key`, which does not wait for them
+ *     nodes    knocks at every other node, through VXLAN; who does not answer is told beside the key
  *     host     caches ── plan ── host.set; again after any change, by us or by others
  *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second
  *
@@ -98,6 +101,7 @@ export class Gateway {
   readonly #abroad: AbroadPods;
   readonly #keys: TunnelKey;
   readonly #routes: LocalRoutes;
+  readonly #nodes: NodeWatch;
   readonly #resolver: EndpointResolver;
   readonly #watch: PeerWatch;
   readonly #reports: Reports;
@@ -123,6 +127,7 @@ export class Gateway {
     this.#caches = caches;
     const { virtualNodes } = caches;
     this.#routes = new LocalRoutes({ host: options.host, events });
+    this.#nodes = new NodeWatch({ log: log.named('nodes'), ...options.nodes });
     const wake = (): void => this.#add('host');
     this.#abroad = new AbroadPods({ client, clock, log, virtualNodes, onChange: wake });
     this.#resolver = new EndpointResolver({
@@ -140,12 +145,13 @@ export class Gateway {
       published: () => caches.one(caches.published, GATEWAY_CONFIG_MAP),
       endpoints: () => this.#endpoints(),
       localRoutes: () => this.#localRoutes(),
+      silentNodes: () => this.#nodes.silent,
     });
     const metrics = controllerMetrics && { metrics: controllerMetrics };
     this.#reports = new Reports({ client, clock, log, events, tunnels: caches.tunnels, ...metrics });
     this.#controller = new Controller({
       name: 'gateway',
-      concurrency: 3,
+      concurrency: 4,
       clock,
       log,
       ...metrics,
@@ -190,7 +196,7 @@ export class Gateway {
       // The path MTU is part of the plan.
       prober.onChange(wake('observe', 'host')),
     );
-    wake('key', 'host', 'observe', 'count', 'routes')();
+    wake('key', 'host', 'observe', 'count', 'routes', 'nodes')();
   }
 
   async #reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult | void> {
@@ -198,6 +204,7 @@ export class Gateway {
     if (key === 'observe') return this.#observe();
     if (key === 'count') return this.#count();
     if (key === 'routes') return this.#lookAtRoutes();
+    if (key === 'nodes') return this.#knock();
     if (await this.#keys.step(signal)) this.#add('host');
   }
 
@@ -206,6 +213,15 @@ export class Gateway {
     this.#routes.warn(this.#caches.liveTunnels(), this.#localRoutes() ?? []);
     this.#add('key');
     return { requeueAfterMs: ROUTES_MS };
+  }
+
+  async #knock(): Promise<ReconcileResult> {
+    const { nodeName, probeSeconds, leading } = this.#options;
+    const network = this.#network();
+    if (network !== undefined && this.#report !== undefined && leading()) {
+      if (await this.#nodes.look(network, nodeName)) this.#add('key');
+    }
+    return { requeueAfterMs: probeSeconds * 1000 };
   }
 
   async #setHost(signal: AbortSignal): Promise<ReconcileResult> {

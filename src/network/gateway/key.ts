@@ -66,6 +66,8 @@ export interface KeyKeeperOptions {
   endpoints: () => readonly string[] | undefined;
   /** Networks beside ours. Undefined: not known yet. */
   localRoutes: () => readonly string[] | undefined;
+  /** Nodes that do not answer. Undefined: not measured yet. */
+  silentNodes?: () => readonly string[] | undefined;
   newKey?: () => KeyPair;
 }
 
@@ -85,13 +87,19 @@ export class TunnelKey {
 
   /** Makes one step. What is written comes back by the caches. Resolves to whether `key` has changed. */
   async step(signal: AbortSignal): Promise<boolean> {
-    const { secret, published, endpoints, localRoutes } = this.#options;
+    const { secret, published, endpoints, localRoutes, silentNodes } = this.#options;
     const where = endpoints();
     if (where === undefined) return false;
     const stored = secret();
     const before = published();
-    const routes = localRoutes() ?? readGatewayFacts(before?.data)?.localRoutes;
-    const step = keyStep(stored, before, { endpoints: [...where], localRoutes: [...(routes ?? [])] });
+    const told = readGatewayFacts(before?.data);
+    const routes = localRoutes() ?? told?.localRoutes;
+    const silent = silentNodes?.() ?? told?.silentNodes;
+    const step = keyStep(stored, before, {
+      endpoints: [...where],
+      localRoutes: [...(routes ?? [])],
+      ...(silent !== undefined && { silentNodes: [...silent] }),
+    });
     if (step.do === 'use') {
       const changed = step.key.privateKey !== this.#key?.privateKey;
       this.#key = step.key;

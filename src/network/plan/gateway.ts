@@ -48,7 +48,8 @@ export function gatewayPlan(facts: GatewayPlanFacts): HostConfig {
     owner: 'gateway',
     links: [{ kind: 'wireguard', name: link, mtu: facts.mtu, addresses: [single(network.gatewayAddress)] }],
     routes: [...peers.flatMap((peer) => viewRoutes(facts, peer)), ...back],
-    rules: back.length === 0 ? [] : FAMILIES.map((family) => returnRule(link, family)),
+    rules:
+      back.length === 0 ? [] : [...FAMILIES.map((family) => returnRule(link, family)), ...probeRules(facts)],
     sysctls: {
       // WireGuard and the filter check the sources, and no packet may be lost while a view changes.
       [`net/ipv4/conf/${link}/rp_filter`]: '2',
@@ -105,6 +106,21 @@ const returnRule = (incoming: string, family: 4 | 6): RuleConfig => ({
   incoming,
   table: RETURN_TABLE,
 });
+
+/** What this host sends from its address on VXLAN, such as probes of other nodes, leaves by VXLAN. */
+function probeRules({ network, nodeName }: GatewayPlanFacts): RuleConfig[] {
+  const self = network.nodes.find(({ name }) => name === nodeName);
+  if (self === undefined) return [];
+  const { external } = self;
+  return [
+    {
+      family: familyOf(external),
+      priority: RETURN_PRIORITY,
+      from: single(external),
+      table: RETURN_TABLE,
+    },
+  ];
+}
 
 /**
  * A public key is no secret. A peer that announces the key of another must not take its place: the older tunnel keeps the key, since

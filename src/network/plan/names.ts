@@ -6,7 +6,10 @@ import type { Owner } from '../host/host-config.ts';
 /** Default name of the WireGuard link. The name of the VXLAN link is made of it. */
 export const WIREGUARD_LINK = 'tributary';
 
-/** UDP port for probes through the tunnel, on the gateway's external address. */
+/**
+ * Port for probes: UDP through the tunnel, on the gateway's external address, and TCP also through VXLAN, on that of each node. Nobody
+ * listens on TCP: the kernel's refusal is an answer.
+ */
 export const PROBE_PORT = 7481;
 
 /** Routes from the tunnel to pods and nodes of other hosts. */

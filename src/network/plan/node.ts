@@ -2,7 +2,7 @@ import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import { formatPrefix, mergePrefixes, prefixesOf, without } from '../../lib/prefix.ts';
 import type { ChainConfig, HostConfig, RouteConfig, TableConfig, VxlanLink } from '../host/host-config.ts';
-import { HOOKS, METRICS, peerName, REFUSED_NODE, REFUSED_VXLAN, vxlanMac } from './names.ts';
+import { HOOKS, METRICS, peerName, PROBE_PORT, REFUSED_NODE, REFUSED_VXLAN, vxlanMac } from './names.ts';
 import { FAMILIES, familyOf, single, viewsOf, WORDS } from './peer.ts';
 import { addressSets, refuse } from './sets.ts';
 
@@ -34,7 +34,7 @@ export function nodePlan(facts: NodePlanFacts): HostConfig {
     routes: [
       ...(vxlan === undefined || self === undefined || gateway === undefined
         ? []
-        : viewRoutes(facts, self, gateway)),
+        : [...viewRoutes(facts, self, gateway), toGateway(facts, self, gateway)]),
       ...fallbacks(network, views),
     ],
     rules: [],
@@ -87,12 +87,24 @@ function viewRoutes(facts: NodePlanFacts, self: NetworkNode, gateway: NetworkNod
   );
 }
 
+/** For answers to the gateway's probes. */
+const toGateway = (
+  { vxlanLink }: NodePlanFacts,
+  self: NetworkNode,
+  { external }: NetworkNode,
+): RouteConfig => ({
+  destination: single(external),
+  metric: METRICS.gateway,
+  to: { link: vxlanLink, gateway: external },
+  source: self.external,
+});
+
 /** `self`: this node, where there is VXLAN. */
 function nodeTable(facts: NodePlanFacts, self: NetworkNode | undefined): TableConfig {
   const peers = facts.tunnels.map(({ tunnel }) => ({ id: tunnel.metadata.name, views: viewsOf(tunnel) }));
   return {
     chains: [
-      ...(self === undefined ? [] : guards(facts)),
+      ...(self === undefined ? [] : guards(facts, self)),
       { name: 'source', hook: HOOKS.source, rules: sourceRules(facts, self) },
       ...peers.map(({ id, views }) => ({
         name: peerName('keep', id),
@@ -144,7 +156,10 @@ function sourceRules({ network, link, vxlanLink }: NodePlanFacts, self: NetworkN
 }
 
 /** VXLAN believes everybody who knows its port, and packets that come out of it may be a peer's. */
-function guards({ network, vxlanLink }: NodePlanFacts): ChainConfig[] {
+function guards({ network, vxlanLink }: NodePlanFacts, self: NetworkNode): ChainConfig[] {
+  const word = WORDS[familyOf(self.external)];
+  // Only nodes have sources in the external range: a peer's have been checked by the gateway, and views never lie in it.
+  const probe = `${word} saddr ${network.external} ${word} daddr ${self.external} tcp dport ${PROBE_PORT}`;
   const vxlan = `udp dport ${network.vxlan.port}`;
   const sides = (side: 'saddr' | 'daddr', is: '' | '!= '): string[] =>
     FAMILIES.map(
@@ -155,7 +170,10 @@ function guards({ network, vxlanLink }: NodePlanFacts): ChainConfig[] {
       name: 'arrival',
       hook: HOOKS.arrival,
       // This stands before kube-proxy, for which an address of the node with the port of a Service is that Service.
-      rules: [`iifname "${vxlanLink}" ct state new fib daddr type local ${refuse(REFUSED_NODE)}`],
+      rules: [
+        `iifname "${vxlanLink}" ${probe} accept`,
+        `iifname "${vxlanLink}" ct state new fib daddr type local ${refuse(REFUSED_NODE)}`,
+      ],
     },
     { name: 'input', hook: HOOKS.input, rules: sides('saddr', '!= ') },
     // Only nodes send VXLAN. The address of a pod that sends it may be masqueraded to its node's on the way, so it ends here.

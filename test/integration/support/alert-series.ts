@@ -16,6 +16,7 @@ const requested = 'tributary_virtual_node_requested_cpu_cores{node="milan"}';
 const allocatable = 'tributary_virtual_node_allocatable_cpu_cores{node="milan"}';
 const up = 'tributary_tunnel_up{peer="milan"}';
 const loss = 'tributary_tunnel_loss_ratio{peer="milan"}';
+const silent = 'tributary_network_silent_nodes';
 const dropped = 'tributary_tunnel_refused_packets_total{peer="milan"}';
 const expiry = 'tributary_kubelet_certificate_expiry_timestamp_seconds';
 const outcome = (name: string): string => `tributary_webhook_requests_total{outcome="${name}"}`;
@@ -56,6 +57,7 @@ export const ALERT_SERIES: Readonly<Record<string, AlertSeries>> = {
     fires: { [loss]: '0.2x60', [up]: '1x60' },
     quiet: { [loss]: '0.01x60', [up]: '1x60' },
   },
+  TributaryNodesSilent: { fires: { [silent]: '2x60' }, quiet: { [silent]: '1x57 0x2' } },
   TributaryTunnelRefusesPackets: { fires: { [dropped]: '0+300x60' }, quiet: { [dropped]: '0+6x60' } },
   TributaryWebhookFails: {
     fires: { [outcome('error')]: '0+1x60' },

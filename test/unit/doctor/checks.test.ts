@@ -54,6 +54,33 @@ const condition = (type: string, status: string, reason: string, message = 'so')
   reason,
   message,
 });
+/** Three nodes with the gateway on the first; the third is not Ready. */
+function overlay(silentNodes: string[] | undefined): Facts {
+  const node = (number: number): object => ({
+    name: `h${number}`,
+    address: `172.31.0.1${number}`,
+    external: `10.70.0.${number}`,
+    pods: [],
+  });
+  const map = (name: string, data: object): object => ({
+    metadata: { name },
+    data: { 'network.json': JSON.stringify(data) },
+  });
+  return facts({
+    configMaps: [
+      map('tributary-network', { nodes: [1, 2, 3].map(node), vxlan: { vni: 1, port: 4799 } }),
+      map('tributary-gateway', { publicKey: '', endpoints: [], silentNodes }),
+    ],
+    leases: [
+      {
+        metadata: { name: 'tributary-gateway' },
+        spec: { holderIdentity: 'h1', renewTime: new Date(NOW).toISOString() },
+      },
+    ],
+    nodes: [{ metadata: { name: 'h3' }, status: { conditions: [condition('Ready', 'Unknown', 'Gone')] } }],
+  });
+}
+
 /** We use it, and it has not asked to use us. */
 const LENT_TO_NOBODY = {
   outgoing: { phase: 'Established', reason: 'OK', message: 'it runs' },
@@ -257,6 +284,29 @@ const CASES: readonly Case[] = [
     level: 'problem',
     says: /PacketsOneWay/u,
     todo: /ours do not/u,
+  },
+  {
+    name: 'VXLAN that is dropped',
+    given: overlay(['h2', 'h3', 'gone']),
+    check: 'overlay',
+    level: 'problem',
+    says: /no answer/u,
+    todo: /from 172\.31\.0\.11:4799 to 172\.31\.0\.12:4799, and back from 172\.31\.0\.12:4799 to/u,
+  },
+  { name: 'VXLAN', given: overlay([]), check: 'overlay', level: 'ok', says: /they answer/u },
+  {
+    name: 'VXLAN to a node that is not Ready',
+    given: overlay(['h3']),
+    check: 'overlay',
+    level: 'ok',
+    says: /they answer/u,
+  },
+  {
+    name: 'VXLAN of a gateway that does not measure it',
+    given: overlay(undefined),
+    check: 'overlay',
+    level: 'unknown',
+    says: /not measured/u,
   },
   {
     name: 'a narrow path',

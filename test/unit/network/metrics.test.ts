@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { refusedMetrics, tunnelMetrics } from '../../../src/network/metrics.ts';
+import { refusedMetrics, silentNodesMetric, tunnelMetrics } from '../../../src/network/metrics.ts';
 
 /** Series with a label, as a scraper reads them. */
 const series = async (registry: Registry): Promise<string[]> =>
@@ -61,4 +61,12 @@ test('what no one peer is refused for is shown by the reason, of both tables sid
   // A table that has gone counts nothing.
   node(counters({}));
   expect(await series(registry)).toEqual(all.filter((line) => !/node|vxlan/.test(line)));
+});
+
+test('how many nodes are silent is shown once it is known', async () => {
+  const registry = new Registry();
+  const show = silentNodesMetric(registry);
+  expect(await series(registry)).toEqual([]);
+  show(0);
+  expect(await series(registry)).toEqual(['tributary_network_silent_nodes 0']);
 });

@@ -9,7 +9,12 @@ import { type MeasuredRole, METRICS, metricsOf } from '../../../../src/deploy/mo
 import { noLines } from '../../../../src/lib/log.ts';
 import { nameMistake } from '../../../../src/lib/metric.ts';
 import { showProcess } from '../../../../src/lib/process-metrics.ts';
-import { networkExchangeMetrics, refusedMetrics, tunnelMetrics } from '../../../../src/network/metrics.ts';
+import {
+  networkExchangeMetrics,
+  refusedMetrics,
+  silentNodesMetric,
+  tunnelMetrics,
+} from '../../../../src/network/metrics.ts';
 import { peeringMetrics } from '../../../../src/peering/metrics.ts';
 import { virtualNodeMetrics } from '../../../../src/provider/metrics.ts';
 import { ServerMetrics } from '../../../../src/server/kubelet/metrics.ts';
@@ -24,6 +29,7 @@ const FILLED: Readonly<Record<MeasuredRole, (registry: Registry) => void>> = {
   },
   gateway: (registry) => {
     tunnelMetrics(registry);
+    silentNodesMetric(registry);
     refusedMetrics(registry, 'gateway');
   },
   node: (registry) => void refusedMetrics(registry, 'node'),

@@ -89,6 +89,7 @@ async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
     host,
     prober,
     responder: { setAddress: (given) => (address = given) },
+    nodes: { knock: async () => Promise.resolve(true), show: () => undefined },
     lookUp: async () => Promise.resolve([]),
     counters: async () => Promise.resolve(new Map([['refused_p', { packets: 7 }]])),
     clock,

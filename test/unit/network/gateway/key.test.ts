@@ -46,6 +46,7 @@ class Run {
   published: ConfigMap | undefined;
   keeper: TunnelKey | undefined;
   routes: string[] | undefined = [];
+  silent: string[] | undefined;
 
   async step(endpoints: readonly string[] | 'unknown' = ENDPOINTS): Promise<boolean> {
     this.secret = await read(secrets, 'tributary-wireguard');
@@ -58,6 +59,7 @@ class Run {
       published: () => this.published,
       endpoints: () => (endpoints === 'unknown' ? undefined : endpoints),
       localRoutes: () => this.routes,
+      silentNodes: () => this.silent,
       newKey: () => {
         const key = generateKey();
         made.push(key.publicKey);
@@ -99,6 +101,19 @@ test('the first key: stored, told, used; killed after each write', async () => {
   expect(await publishedKey()).toBe(made[0]);
   expect(readGatewayFacts((await read(configMaps, 'tributary-gateway'))?.data)?.endpoints).toEqual(ENDPOINTS);
   expect(made).toHaveLength(1);
+});
+
+test('tells which nodes do not answer, and forgets it when they do; until it is measured, what was told stays', async () => {
+  const run = new Run();
+  await run.untilUsed();
+  const told = async (): Promise<string[] | undefined> =>
+    readGatewayFacts((await read(configMaps, 'tributary-gateway'))?.data)?.silentNodes;
+  expect(await told()).toBeUndefined();
+  for (const silent of [['n2'], undefined, []]) {
+    run.silent = silent;
+    await run.untilUsed();
+    expect(await told()).toEqual(silent ?? ['n2']);
+  }
 });
 
 test('a restart uses the key that is there, without a write', async () => {

@@ -167,9 +167,13 @@ describe('the gateway’s plan', () => {
 
   test('finds the pods and nodes of other hosts over VXLAN, its own in the main table', () => {
     const { routes, rules } = gatewayPlan(gatewayFacts([peer({}, { mtu: 1300 })]));
-    expect(rules.map(({ family, incoming, table: number }) => ({ family, incoming, number }))).toEqual([
+    expect(
+      rules.map(({ family, incoming, from, table: number }) => ({ family, incoming, from, number })),
+    ).toEqual([
       { family: 4, incoming: 'wg', number: 7480 },
       { family: 6, incoming: 'wg', number: 7480 },
+      // Probes of other nodes.
+      { family: 4, from: '10.70.0.11/32', number: 7480 },
     ]);
     const back = routes.filter((route) => route.table === 7480);
     expect(back.map(({ destination, to }) => ({ destination, to }))).toEqual([

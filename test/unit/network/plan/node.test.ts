@@ -52,6 +52,19 @@ describe('a node’s plan', () => {
     expect(unreachable(plan)).toEqual(expect.arrayContaining(['100.64.0.0/16', '100.65.0.0/20']));
   });
 
+  test('lets the gateway ask for an answer, and has a way back to it', () => {
+    const { routes, nftables } = nodePlan(nodeFacts());
+    expect(routes).toContainEqual({
+      destination: '10.70.0.11/32',
+      metric: 100,
+      to: { link: 'vx', gateway: '10.70.0.11' },
+      source: '10.70.0.12',
+    });
+    const [probe, guard] = rulesOf(nftables, 'arrival') ?? [];
+    expect(probe).toBe('iifname "vx" ip saddr 10.70.0.0/20 ip daddr 10.70.0.12 tcp dport 7481 accept');
+    expect(guard).toContain('fib daddr type local');
+  });
+
   test('leaves what is in use out of the pools', () => {
     const pools = { ...network, pools: ['10.0.0.0/8', '172.16.0.0/12'], reserved: ['10.96.0.0/12'] };
     const fallbacks = unreachable(nodePlan(nodeFacts({ network: pools })));
