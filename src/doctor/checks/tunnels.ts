@@ -127,7 +127,10 @@ export function addressFindings(facts: Facts): readonly Finding[] {
   const dataOf = (name: string): Record<string, string> | undefined =>
     maps.find(({ metadata }) => metadata.name === name)?.data;
   const routes = readGatewayFacts(dataOf(GATEWAY_CONFIG_MAP))?.localRoutes ?? [];
-  const reserved = readOwnNetwork(dataOf(NETWORK_CONFIG_MAP))?.reserved ?? [];
+  // It holds the routes, too, joined with others.
+  const reserved = (readOwnNetwork(dataOf(NETWORK_CONFIG_MAP))?.reserved ?? []).filter(
+    (range) => !routes.some((route) => overlapping(range, route)),
+  );
   for (const tunnel of itemsOf(facts.lists.tunnels)) {
     const { name } = tunnel.metadata;
     const subject = titleOfID(facts, name);
@@ -136,15 +139,17 @@ export function addressFindings(facts: Facts): readonly Finding[] {
     const collisions = views.flatMap((view) =>
       [...routes, ...reserved]
         .filter((route) => overlapping(view, route))
-        .map((route) => `${view} overlaps ${route}`),
+        .map((route) => ({ route, text: `${view} overlaps ${route}` })),
     );
     const condition = conditionOf(tunnel, CONDITIONS.addresses);
     if (collisions.length > 0) {
       findings.problem(
         subject,
-        { tried, cameBack: `${collisions.join('; ')}: one hides the other` },
+        { tried, cameBack: `${collisions.map(({ text }) => text).join('; ')}: one hides the other` },
         {
-          remedy: 'have its addresses chosen anew, apart from these routes: the Tunnel is made again at once',
+          remedy:
+            'have its addresses chosen anew, apart from these routes: the Tunnel is made again at once. To keep them free also from a ' +
+            `gateway on a node without these routes, give the role cluster --reserved-cidrs ${[...new Set(collisions.map(({ route }) => route))].join(',')}`,
           run: `kubectl delete tunnel ${name}`,
         },
       );
@@ -159,11 +164,8 @@ export function addressFindings(facts: Facts): readonly Finding[] {
               : 'the message names the range; the peer has to correct it, or it may only need a moment',
         },
       );
-    } else
-      findings.ok(subject, {
-        tried,
-        cameBack: views.length === 0 ? 'none yet' : `${views.join(', ')}: no overlap`,
-      });
+    } else if (views.length === 0) findings.unknown(subject, { tried, cameBack: 'none yet' });
+    else findings.ok(subject, { tried, cameBack: `${views.join(', ')}: no overlap` });
   }
   return findings.all();
 }

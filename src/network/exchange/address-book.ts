@@ -66,6 +66,15 @@ export class AddressBook {
     this.#isStale ||= this.#within.has(clusterID);
   }
 
+  /**
+   * The peer's Tunnel is gone, and will be made again. What it has been assigned stays, as nobody may have meant to change it, unless it
+   * lies within a range to avoid: then everything is chosen anew.
+   */
+  renew(clusterID: string): void {
+    this.#current();
+    if (this.#within.has(clusterID)) this.release(clusterID);
+  }
+
   #now(): Ranges {
     return { reserved: this.#options.reserved(), avoided: this.#options.avoided() };
   }

@@ -37,7 +37,7 @@ interface TunnelReconcilerOptions {
   services?: (clusterID: string) => TunnelServices;
   /** Whether our policy keeps that peer's pods here from its API server. */
   forbidsHomeApiServer: (clusterID: string) => boolean;
-  book: Pick<AddressBook, 'assign' | 'views' | 'release'>;
+  book: Pick<AddressBook, 'assign' | 'views' | 'release' | 'renew'>;
   preshared: Pick<PresharedKeys, 'reconcile'>;
   metrics?: ExchangeMetrics;
 }
@@ -133,7 +133,8 @@ export class TunnelReconciler {
   }
 
   async #create(clusterID: string, spec: TunnelSpec, signal: AbortSignal): Promise<void> {
-    const { client, log } = this.#options;
+    const { client, log, book } = this.#options;
+    book.renew(clusterID);
     const metadata = { name: clusterID, labels: { [LABEL_APP_NAME]: APP_NAME } };
     const body = { apiVersion: 'tributary.dev/v1alpha1', kind: 'Tunnel', metadata, spec };
     // AlreadyExists: the cache will show it.

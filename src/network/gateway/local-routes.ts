@@ -90,7 +90,7 @@ export class LocalRoutes {
         const key = `${tunnel.metadata.uid} ${view} ${route}`;
         told.add(key);
         if (this.#told.has(key)) continue;
-        const message = `${view}, as which the peer is seen, is where the route ${route} of the gateway's host leads: one hides the other. Un-peer and peer again for another range`;
+        const message = `${view}, as which the peer is seen, is where the route ${route} of the gateway's host leads: one hides the other. Delete this Tunnel: it is made again, with another range`;
         this.#options.events.event(tunnel, 'Warning', 'ViewOverlapsRoute', message);
       }
     }

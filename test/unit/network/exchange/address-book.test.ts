@@ -77,3 +77,16 @@ test('without identity every peer gets a range of the pools; one that had its ow
   expect(seen(book, 'a', '10.20.0.0/16')).toBe('10.20.0.0/16');
   expect(seen(book, 'b', '10.21.0.0/16')).toBe('100.64.0.0/16');
 });
+
+test('a Tunnel that is made again keeps its views, unless there is a route by now: then others, apart from it', () => {
+  const ranges = new Ranges();
+  const book = bookOf(ranges);
+  expect(seen(book, 'a', '10.20.0.0/16')).toBe('10.20.0.0/16');
+  expect(seen(book, 'b', '10.21.0.0/16')).toBe('10.21.0.0/16');
+  ranges.avoided = ['10.20.8.0/24'];
+  // A route alone changes nothing.
+  expect(seen(book, 'a', '10.20.0.0/16')).toBe('10.20.0.0/16');
+  for (const peer of ['a', 'b']) book.renew(peer);
+  expect(seen(book, 'a', '10.20.0.0/16')).toMatch(/^100\./);
+  expect(seen(book, 'b', '10.21.0.0/16')).toBe('10.21.0.0/16');
+});
