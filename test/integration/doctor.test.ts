@@ -5,6 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 
 import { run } from '../../lab/run.ts';
+import { supportBundleCommand } from '../../src/cli/doctor/support-bundle.ts';
+import { tokenCommand } from '../../src/cli/peering/token.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { LABEL_OFFLOAD, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import {
@@ -166,12 +168,17 @@ describeInLab('the doctor', () => {
 
   testLong('a peer is too old', async () => {
     timed('version');
-    const past = new URL('./support/past-peer.ts', import.meta.url).pathname;
-    await again(milan, { imports: [past] });
+    const past = new URL('./support/past-peer.ts', import.meta.url);
+    await again(milan, { imports: [past.href] });
     const { remedy } = await doctor.finds(at(rome), { check: 'versions', says: /no common protocol/u });
     expect(remedy).toContain('upgrade the older side');
+    // It is upgraded, and not far enough.
+    await again(milan, { imports: [`${past.href}?software=0.0.9`] });
+    const old = { check: 'versions', level: 'warning', says: /^0\.0\.9$/u } as const;
+    expect((await doctor.finds(at(rome), old)).remedy).toMatch(/^upgrade milan/u);
     await again(milan);
     await doctor.isContent(at(rome), { check: 'versions' });
+    await peered();
   });
 
   testLong('a certificate has expired', async () => {
@@ -289,8 +296,8 @@ describeInLab('the doctor', () => {
     timed('support bundle');
     const planted = 'pl4nted-s3cret';
     const base64 = Buffer.from(planted).toString('base64');
-    const token =
-      (await milan.tributary(['token', 'create'])).match(/[a-z2-7]{26}\.[\w-]+\.[\w-]{43}/u)?.[0] ?? '';
+    const made = await doctor.command(tokenCommand, at(milan), ['create']);
+    const token = /[a-z2-7]{26}\.[\w-]+\.[\w-]{43}/u.exec(made.out)?.[0] ?? '';
     expect(token).not.toBe('');
     const metadata = (name: string): { namespace: string; name: string } => ({ namespace: SYSTEM, name });
     await milan.client.create(secrets, { metadata: metadata('planted'), data: { password: base64 } });
@@ -329,7 +336,7 @@ describeInLab('the doctor', () => {
       reason: 'Kept',
     });
     const file = join(directory, 'bundle.tar.gz');
-    await milan.tributary(['support-bundle', '--file', file]);
+    await doctor.command(supportBundleCommand, at(milan), ['--file', file]);
     const text = await run(['tar', '-xzOf', file]);
     for (const secret of [planted, base64, token.slice(-43), 'PRIVATE KEY', 'eyJ'])
       expect(text).not.toContain(secret);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { binaries } from '../../lab/binaries.ts';
 import { run } from '../../lab/run.ts';
+import type { Command } from '../../src/cli/command.ts';
 import { doctorCommand } from '../../src/cli/doctor/doctor.ts';
 import { openCluster } from '../../src/cli/peering/environment.ts';
 import type { Finding, Level } from '../../src/doctor/finding.ts';
@@ -45,18 +46,25 @@ export class Doctor {
     rmSync(this.#path, { recursive: true, force: true });
   }
 
-  /** All findings, and the exit code. */
-  async ask(kubeconfig: string, ...args: string[]): Promise<{ findings: Finding[]; code: number }> {
+  /** Any command, in this process: a program of its own takes a second to start. Its standard output, and the exit code. */
+  async command(
+    command: Command,
+    kubeconfig: string,
+    args: readonly string[],
+  ): Promise<{ out: string; code: number }> {
     let out = '';
     let err = '';
     const io = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) };
     const { signal } = new AbortController();
     const environment = { io, signal, clock: systemClock, open: openCluster };
-    const code = await doctorCommand.run(
-      [...args, '--output', 'json', '--kubeconfig', kubeconfig],
-      environment,
-    );
+    const code = await command.run([...args, '--kubeconfig', kubeconfig], environment);
     if (out === '') throw new Error(err);
+    return { out, code };
+  }
+
+  /** All findings, and the exit code. */
+  async ask(kubeconfig: string, ...args: string[]): Promise<{ findings: Finding[]; code: number }> {
+    const { out, code } = await this.command(doctorCommand, kubeconfig, [...args, '--output', 'json']);
     return { findings: (JSON.parse(out) as { findings: Finding[] }).findings, code };
   }
 
