@@ -1,14 +1,10 @@
 /** What the doctor is given of other rooms: the rights of our roles, and how an endpoint is dialled. */
-import { connect, type TLSSocket } from 'node:tls';
-import { once } from 'node:events';
-import { isIP } from 'node:net';
-
 import type { PolicyRule } from '../../api/rbac.ts';
 import { forgeCluster } from '../../deploy/cluster.ts';
 import type { ExpectedRights, Facts } from '../../doctor/facts.ts';
 import { readFacts } from '../../doctor/read-facts.ts';
-import { parseEndpoint } from '../../lib/endpoint.ts';
-import { presentedChain, verifyChain } from '../../peering/identity/verify.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { Dialer } from '../../peering/link/dialer.ts';
 import { VERSION } from '../../version.ts';
 import type { Session } from '../peering/environment.ts';
 
@@ -20,7 +16,7 @@ export async function gatherFacts({ client, clock, signal }: Session): Promise<F
     url: 'the API server',
     software: VERSION,
     expectedRights: expectedRights(),
-    dial: async (endpoint, deadline) => whoAnswers(endpoint, deadline, clock.now()),
+    dial: async (endpoint, deadline) => whoAnswers(endpoint, deadline, clock),
   });
 }
 
@@ -39,31 +35,15 @@ function expectedRights(): ExpectedRights[] {
   });
 }
 
-/**
- * The ClusterID that is proved at an endpoint. In TLS 1.3 the server proves itself before it knows the client, so that nobody needs an
- * identity to ask.
- */
-async function whoAnswers(endpoint: string, signal: AbortSignal, nowMs: number): Promise<string> {
-  const { host, port } = parseEndpoint(endpoint);
-  const socket: TLSSocket = connect({
-    host,
-    port,
-    ca: [],
-    rejectUnauthorized: false,
-    minVersion: 'TLSv1.3',
-    ALPNProtocols: ['http/1.1'],
-    ...(isIP(host) === 0 && { servername: host }),
-  });
+/** The ClusterID that is proved at an endpoint. Nobody needs an identity to ask. */
+async function whoAnswers(endpoint: string, signal: AbortSignal, clock: Clock): Promise<string> {
   try {
-    await once(socket, 'secureConnect', { signal });
-    return verifyChain(presentedChain(socket), nowMs).clusterID;
+    const { socket, peer } = await new Dialer({ clock }).secure(endpoint, signal);
+    socket.destroy();
+    return peer.clusterID;
   } catch (error) {
     // The reason is more than "aborted".
     if (signal.aborted) throw signal.reason;
     throw error;
-  } finally {
-    // The server closes the connection when it sees that nobody proves an identity.
-    socket.on('error', () => undefined);
-    socket.destroy();
   }
 }

@@ -12,8 +12,11 @@ import { parseEndpoint } from '../../lib/endpoint.ts';
 import { MAX_MESSAGE_BYTES } from './message.ts';
 
 export interface DialerOptions {
-  /** Our own certificate. Each new connection uses the current one. */
-  certificate: Source<KeyPair>;
+  /**
+   * Our own certificate. Each new connection uses the current one. Absent: only for `secure`, to ask who answers; in TLS 1.3 the server
+   * proves itself before it knows the client, and it closes the connection then.
+   */
+  certificate?: Source<KeyPair>;
   clock: Clock;
   /** How long the DNS look-up, TCP and TLS may take together, and then again the upgrade. Default 5 s. */
   connectMs?: number;
@@ -66,14 +69,13 @@ export class Dialer {
   async secure(endpoint: string, signal: AbortSignal): Promise<Secured> {
     const { certificate, clock } = this.#options;
     const { host, port } = parseEndpoint(endpoint);
-    const { certificate: cert, key } = certificate.current();
+    const own = certificate?.current();
     using deadline = startDeadline(clock, this.#connectMs, `connection to ${endpoint}`, signal);
     // No authority has to have signed the certificates: `verifyChain` below checks which identity they prove.
     const socket = connect({
       host,
       port,
-      cert,
-      key,
+      ...(own && { cert: own.certificate, key: own.key }),
       ca: [],
       rejectUnauthorized: false,
       minVersion: 'TLSv1.3',
