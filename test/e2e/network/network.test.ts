@@ -51,6 +51,13 @@ test('all three use the same addresses, and rome sees two clusters that differ',
   expect(new Set([...views, '10.244.0.0/16']).size).toBe(3);
 });
 
+test('the other node of rome and of milan answers the gateway through VXLAN', async () => {
+  for (const city of ['rome', 'milan'] as const) {
+    const answers = async (): Promise<boolean> => (await network.silentNodes(city))?.length === 0;
+    await until(`all nodes of ${city} answer`, answers, { seen: async () => network.silentNodes(city) });
+  }
+});
+
 test.each(PROVIDERS)('pods of both nodes of rome reach one in %s as kubectl shows it', async (provider) => {
   const name = BY_PROVIDER[provider];
   const [row = ''] = (await network.ask(`kubectl -n ${SHOP} get pod ${name} -o wide --no-headers`)).split(

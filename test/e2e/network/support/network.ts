@@ -11,7 +11,12 @@ import { agentImage, agentImageName } from '../../../../lab/images-agent.ts';
 import { Lab } from '../../../../lab/lab.ts';
 import type { Node } from '../../../../lab/node.ts';
 import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
-import { readOwnNetwork, NETWORK_CONFIG_MAP } from '../../../../src/api/own-network.ts';
+import {
+  GATEWAY_CONFIG_MAP,
+  NETWORK_CONFIG_MAP,
+  readGatewayFacts,
+  readOwnNetwork,
+} from '../../../../src/api/own-network.ts';
 import type { NetworkAccess, PrefixUse, Tunnel } from '../../../../src/api/tunnel.ts';
 import type { Node as KubeNode } from '../../../../src/api/wire.ts';
 import { NETWORK_LAB, onlyLab } from '../../../support/e2e/lab.ts';
@@ -173,6 +178,12 @@ table ${TABLE} {
     const own = readOwnNetwork(stored?.data);
     if (own === undefined) throw new Error(`${city} has not published its network`);
     return [own.gatewayAddress, ...own.nodes.map(({ external }) => external)];
+  }
+
+  /** Names of the nodes that do not answer the gateway through VXLAN. */
+  async silentNodes(city: City): Promise<string[] | undefined> {
+    const stored = await this.api(city).get(corePath(SYSTEM, 'configmaps', GATEWAY_CONFIG_MAP));
+    return readGatewayFacts(stored?.data)?.silentNodes;
   }
 
   /** The virtual node that stands for it. */
