@@ -38,19 +38,9 @@ async function makePage(format: Format, session: Session): Promise<Page> {
 const yes = (is: boolean): string => (is ? 'yes' : 'no');
 
 function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
-  const section = (
-    title: string,
-    head: readonly string[],
-    rows: readonly string[][],
-    none: string,
-  ): string => {
-    const body = rows.length === 0 ? `${none}\n` : table(head, rows);
-    return `\n${paint('bold', title)}\n${body.replaceAll(/^/gm, '  ').replace(/ +$/, '')}`;
-  };
+  const section = sectionOf(paint);
   const { roles, peers, virtualNodes, namespaces, others } = page;
-  const hidden = new Set(page.unreadable.map(({ what }) => what));
-  const noneOf = (plurals: readonly string[], none: string): string =>
-    plurals.some((plural) => hidden.has(plural)) ? 'unknown: they cannot be read, see below' : none;
+  const noneOf = noneIn(page);
   const seen = others === 0 ? '' : `\n  ${others} more known: tributary discover`;
   return [
     heading(page, paint),
@@ -97,6 +87,20 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
     notices('Waits for you', page.waiting, (title) => paint('yellow', title)),
     unread(page),
   ].join('');
+}
+
+const sectionOf =
+  (paint: Paint) =>
+  (title: string, head: readonly string[], rows: readonly string[][], none: string): string => {
+    const body = rows.length === 0 ? `${none}\n` : table(head, rows);
+    return `\n${paint('bold', title)}\n${body.replaceAll(/^/gm, '  ').replace(/ +$/, '')}`;
+  };
+
+/** What may not be read is not said to be none. */
+function noneIn({ unreadable }: StatusPage): (plurals: readonly string[], none: string) => string {
+  const hidden = new Set(unreadable.map(({ what }) => what));
+  return (plurals, none) =>
+    plurals.some((plural) => hidden.has(plural)) ? 'unknown: they cannot be read, see below' : none;
 }
 
 function heading(

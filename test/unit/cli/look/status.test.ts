@@ -258,7 +258,8 @@ test('what may not be read is said, and the rest is shown', async () => {
 test('what may not be read is not said to be none', async () => {
   healthy();
   world.api.fault({
-    match: ({ path }) => /\/(deployments|daemonsets|foreignclusters|virtualnodes|namespaceoffloadings)$/.test(path),
+    match: ({ path }) =>
+      /\/(deployments|daemonsets|foreignclusters|virtualnodes|namespaceoffloadings)$/.test(path),
     times: 99,
     status: 403,
     message: 'no right',
