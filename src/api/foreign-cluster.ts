@@ -134,6 +134,12 @@ export const DIRECTIONS: readonly Direction[] = ['outgoing', 'incoming'];
 export const disabledIn = ({ spec }: ForeignCluster): Direction[] =>
   DIRECTIONS.filter((direction) => spec?.[direction] === 'Disabled');
 
+/** Something is shared, or somebody wants that. */
+export const isPeer = ({ spec, status }: ForeignCluster): boolean =>
+  DIRECTIONS.some(
+    (direction) => spec?.[direction] === 'Enabled' || (status?.[direction]?.phase ?? 'None') !== 'None',
+  );
+
 /** Of the Secret in our namespace that holds another cluster's join token; `cluster`: the name of its ForeignCluster. */
 export const peerTokenSecretName = (cluster: string): string => `tributary-peer-token-${cluster}`;
 

@@ -11,8 +11,8 @@ import { reachFindings, virtualNodeFindings } from './checks/reachability.ts';
 import { addressFindings, mtuFindings, tunnelFindings } from './checks/tunnels.ts';
 import { versionFindings } from './checks/versions.ts';
 import { webhookFindings } from './checks/webhooks.ts';
-import { type Facts, itemsOf } from './facts.ts';
-import { type Finding, THIS_CLUSTER } from './finding.ts';
+import { type Facts, itemsOf, type Lists } from './facts.ts';
+import { type Finding, Findings, THIS_CLUSTER } from './finding.ts';
 import { idOf, titleOf } from './subjects.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 
@@ -39,10 +39,32 @@ const CHECKS: readonly ((facts: Facts) => readonly Finding[])[] = [
 
 /** What the checks say; `peer`: of this ForeignCluster and of this cluster itself only. Throws nothing. */
 export function examine(facts: Facts, peer?: string): readonly Finding[] {
-  const findings = CHECKS.flatMap((check) => check(facts));
+  const findings = isInstalled(facts) ? CHECKS.flatMap((check) => check(facts)) : notInstalled(facts);
   if (peer === undefined) return findings;
   const subjects = subjectsOf(facts, peer);
   return findings.filter(({ subject }) => subject === THIS_CLUSTER || subjects.has(subject));
+}
+
+const isMissing = (seen: Lists[keyof Lists]): boolean => 'problem' in seen && seen.problem.isKindUnknown;
+
+const isInstalled = ({ lists }: Facts): boolean =>
+  !isMissing(lists.foreignClusters) || !isMissing(lists.virtualNodes);
+
+/** All checks would say the same. */
+function notInstalled({ apiServer }: Facts): readonly Finding[] {
+  const findings = new Findings('access');
+  findings.problem(
+    THIS_CLUSTER,
+    {
+      tried: `read what Tributary has in ${apiServer.url}`,
+      cameBack: 'the API server does not know its kinds: Tributary is not installed there',
+    },
+    {
+      remedy: 'install it, or choose the cluster that you mean with --context',
+      run: 'tributary install CLUSTER_NAME --image IMAGE',
+    },
+  );
+  return findings.all();
 }
 
 /** Whether anything here is called so; true also where that cannot be read. */

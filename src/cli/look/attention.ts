@@ -5,6 +5,7 @@ import {
   DIRECTIONS,
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
+  isPeer,
   type PeeringState,
 } from '../../api/foreign-cluster.ts';
 import { NAMESPACE_OFFLOADING_REASONS, type NamespaceOffloading } from '../../api/namespace-offloading.ts';
@@ -42,12 +43,6 @@ const WAITING = new Set<string | undefined>([
   REASONS.tokenRequired,
   REASONS.waitingForApproval,
 ]);
-
-/** Something is shared, or somebody wants that. */
-export const isPeer = ({ spec, status }: ForeignCluster): boolean =>
-  DIRECTIONS.some(
-    (direction) => spec?.[direction] === 'Enabled' || (status?.[direction]?.phase ?? 'None') !== 'None',
-  );
 
 export function peerNotices(cluster: ForeignCluster, ownClusterID: string | undefined): Notice[] {
   if (!isPeer(cluster)) return [];

@@ -1,4 +1,5 @@
 /** What `tributary status` says, as data: what is there, what is not as it should be, what waits for a person. Pure. */
+import { isPeer } from '../../api/foreign-cluster.ts';
 import { APP_NAME, CLUSTER_LEASE, LABEL_APP_INSTANCE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { isFinished } from '../../api/pod.ts';
@@ -7,7 +8,6 @@ import { nodeNameOf } from '../../api/node-labels.ts';
 import { idOf } from '../peering/foreign-clusters.ts';
 import { isReady, nameOf } from '../namespaces/offloading.ts';
 import {
-  isPeer,
   namespaceNotices,
   type Notice,
   offerNotices,

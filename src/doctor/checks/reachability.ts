@@ -3,6 +3,7 @@ import {
   FOREIGN_CLUSTER_REASONS as REASONS,
   disabledIn,
   type ForeignCluster,
+  isPeer,
 } from '../../api/foreign-cluster.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
@@ -51,7 +52,9 @@ function judgeLink(findings: Findings, cluster: ForeignCluster, now: number): vo
   const isSeen = Object.values(sightings).some(({ expires }) => Date.parse(expires) > now);
   const cure = linkCure(cluster, connected, isSeen);
   if (cure === undefined) findings.unknown(subject, said);
-  else findings.problem(subject, said, cure);
+  // One that is only seen is nobody's trouble yet.
+  else if (isPeer(cluster)) findings.problem(subject, said, cure);
+  else findings.warn(subject, said, cure);
 }
 
 function wrongIdentityCure({ metadata, spec, status }: ForeignCluster): Cure {

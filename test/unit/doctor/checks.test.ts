@@ -37,6 +37,10 @@ const unread: Seen<never> = {
   problem: { message: 'no', wanted: 'list tunnels.tributary.dev', isForbidden: true, isKindUnknown: false },
 };
 
+const unknown: Seen<never> = {
+  problem: { message: 'no', wanted: 'list tributary.dev', isForbidden: false, isKindUnknown: true },
+};
+
 interface Case {
   name: string;
   given: Facts;
@@ -55,6 +59,22 @@ const CASES: readonly Case[] = [
     level: 'problem',
     says: /ECONNREFUSED/u,
     todo: /kubectl get --raw/u,
+  },
+  {
+    name: 'a cluster without Tributary',
+    given: facts({}, { lists: { ...facts({}).lists, foreignClusters: unknown, virtualNodes: unknown } }),
+    check: 'access',
+    level: 'problem',
+    says: /not installed/u,
+    todo: /tributary install/u,
+  },
+  {
+    name: 'one that is only seen, without a policy',
+    given: facts({ foreignClusters: [cluster({ incoming: LENT_TO_NOBODY.incoming })] }),
+    check: 'policies',
+    level: 'warning',
+    says: /NoPolicyMatches/u,
+    todo: /SharingPolicy/u,
   },
   {
     name: 'no right to read',
