@@ -1,10 +1,12 @@
 /** `tributary support-bundle`: one archive with all that somebody else needs to help. */
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 import { writeArchive } from '../../doctor/bundle/archive.ts';
 import { collectBundle } from '../../doctor/bundle/collect.ts';
 import { examine } from '../../doctor/examine.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import { VERSION } from '../../version.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
@@ -31,9 +33,19 @@ export const supportBundleCommand: Command = clusterCommand({
     },
   },
   examples: [{ line: 'tributary support-bundle --file fault.tar.gz', does: 'Packs all of it' }],
-  parse: ({ values }): BundleArguments => ({ file: values['file'] }),
+  parse: ({ values }): BundleArguments => ({ file: checkedFile(values['file']) }),
   run: runSupportBundle,
 });
+
+/** Before anything is collected: that takes a while. Throws Invalid. */
+function checkedFile(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  if (existsSync(file))
+    throw new TributaryError('Invalid', `--file: ${file} is there already; name another one`);
+  if (!existsSync(dirname(file)))
+    throw new TributaryError('Invalid', `--file: there is no folder ${dirname(file)}`);
+  return file;
+}
 
 async function runSupportBundle({ file }: BundleArguments, session: Session): Promise<number> {
   const { client, clock, signal, io } = session;

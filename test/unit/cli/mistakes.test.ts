@@ -49,6 +49,8 @@ const IN_THE_LINE: readonly Mistake[] = [
   ['logs --since yesterday', 2, `--since: "yesterday" ${DURATION}`],
   ['doctor a b', 2, 'unexpected argument "b"'],
   ['support-bundle a', 2, 'unexpected argument "a"'],
+  ['support-bundle --file package.json', 2, '--file: package.json is there already; name another one'],
+  ['support-bundle --file /no/such/x.tar.gz', 2, '--file: there is no folder /no/such'],
   ['peer', 2, 'ENDPOINT is missing, or --to-context'],
   ['peer h:1 --to-context milan', 2, 'give either ENDPOINT or --to-context'],
   [
