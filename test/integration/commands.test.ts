@@ -5,7 +5,7 @@ import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { announcementData } from '../../src/api/own-announcement.ts';
 import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
-import { configMaps, namespaces, secrets } from '../../src/api/resources.ts';
+import { configMaps, namespaces, nodes, secrets } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
@@ -64,7 +64,7 @@ const setStatus = async (name: string, status: object): Promise<void> => {
   const body = { status: { ...status, observedGeneration: metadata.generation } };
   await client.patch(foreignClusters, { name }, { type: 'merge', body }, { subresource: 'status' });
 };
-/** As the cluster role makes it of a contract, and its agent says that it is Ready. */
+/** As the cluster role makes it of a contract, and its agent says that it is Ready, and lets pods in. */
 async function virtualNode(name: string, provider: string): Promise<void> {
   await client.create(virtualNodes, {
     metadata: { name, labels: { 'tributary.dev/provider': provider } },
@@ -76,6 +76,8 @@ async function virtualNode(name: string, provider: string): Promise<void> {
   const ready = { type: 'Ready', status: 'True', reason: 'AsExpected', message: '', lastTransitionTime: NOW };
   const body = { status: { conditions: [ready] } };
   await client.patch(virtualNodes, { name }, { type: 'merge', body }, { subresource: 'status' });
+  await client.create(nodes, { metadata: { name } });
+  await client.patch(nodes, { name }, { type: 'merge', body: { spec: { taints: null } } });
 }
 const spec = async (name: string): Promise<unknown> => (await client.get(foreignClusters, { name })).spec;
 
