@@ -61,4 +61,8 @@ export const restMs = (waitedMs: number, { least, most }: { least: number; most:
   Math.min(most, Math.max(least, waitedMs / 10));
 
 const describe = (part: unknown): string =>
-  Error.isError(part) ? part.message : JSON.stringify(part, undefined, 1).slice(0, 3_000);
+  Error.isError(part) ? part.message : JSON.stringify(part, withoutManagers, 1).slice(0, 3_000);
+
+/** Who has written what fills pages, and explains nothing. */
+const withoutManagers = (key: string, value: unknown): unknown =>
+  key === 'managedFields' ? undefined : value;
