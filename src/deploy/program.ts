@@ -49,7 +49,12 @@ export function forgeDeployment(program: Program): ManifestOf<Deployment> {
       replicas: 1,
       strategy: { type: 'Recreate' },
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: forgePodSpec(program) },
+      template: {
+        metadata: { labels },
+        // Otherwise the kernel ignores a SIGTERM until the program has a handler for it, since it is process 1; one that is
+        // stopped as it starts would then be there for the whole grace period, and nobody may take its place so long.
+        spec: { ...forgePodSpec(program), shareProcessNamespace: true },
+      },
     },
   };
 }

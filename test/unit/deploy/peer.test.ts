@@ -136,3 +136,8 @@ test.each([
 ])('refuses %j in one line', (change, message) => {
   expect(() => forgeAgent({ ...OPTIONS, ...change })).toThrow(message);
 });
+
+test('the program is not process 1, which is deaf to SIGTERM while it starts', () => {
+  const deployment = objects.find(({ kind }) => kind === 'Deployment');
+  expect(deployment).toMatchObject({ spec: { template: { spec: { shareProcessNamespace: true } } } });
+});
