@@ -1,5 +1,6 @@
-import type { ForeignCluster } from '../api/foreign-cluster.ts';
+import { type ForeignCluster, isPeer } from '../api/foreign-cluster.ts';
 import { type Facts, itemsOf } from './facts.ts';
+import type { Cure, Findings, Said } from './finding.ts';
 
 /** What a person calls it: the name that it gives itself and, where that differs, the one of its object. */
 export function titleOf({ metadata, status }: ForeignCluster): string {
@@ -13,4 +14,10 @@ export const idOf = ({ spec, status }: ForeignCluster): string | undefined =>
 export function titleOfID({ lists }: Pick<Facts, 'lists'>, clusterID: string): string {
   const cluster = itemsOf(lists.foreignClusters).find((each) => idOf(each) === clusterID);
   return cluster === undefined ? clusterID : titleOf(cluster);
+}
+
+/** Says what is wrong with that cluster. One that is only seen is nobody's trouble yet. */
+export function blame(findings: Findings, cluster: ForeignCluster, said: Said, cure: Cure): void {
+  if (isPeer(cluster)) findings.problem(titleOf(cluster), said, cure);
+  else findings.warn(titleOf(cluster), said, cure);
 }

@@ -3,11 +3,10 @@ import {
   type Direction,
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
-  isPeer,
 } from '../../api/foreign-cluster.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings } from '../finding.ts';
-import { idOf, titleOf } from '../subjects.ts';
+import { blame, idOf, titleOf } from '../subjects.ts';
 
 /** Where each peering stands, and who has to decide. */
 export function policyFindings(facts: Facts): readonly Finding[] {
@@ -42,8 +41,7 @@ function judge(
   // Who lends nothing on purpose, or uses nobody, has no policy for that direction; both at once is hardly meant.
   const isHalf = reason === REASONS.noPolicy && phase === 'None' && isOneWay(cluster, direction, facts);
   if (isHalf) findings.ok(subject, said);
-  else if (isPeer(cluster)) findings.problem(subject, said, cure);
-  else findings.warn(subject, said, cure);
+  else blame(findings, cluster, said, cure);
 }
 
 /** Somebody wants the other direction, and nobody here this one: no policy is for it at all, and no ForeignCluster asks for it. */

@@ -3,14 +3,13 @@ import {
   FOREIGN_CLUSTER_REASONS as REASONS,
   disabledIn,
   type ForeignCluster,
-  isPeer,
 } from '../../api/foreign-cluster.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
 import { conditionOf } from '../conditions.ts';
 import { type Dialled, type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, type Said, THIS_CLUSTER } from '../finding.ts';
-import { idOf, titleOf } from '../subjects.ts';
+import { blame, idOf, titleOf } from '../subjects.ts';
 
 /** Whether clusters are found, whether their endpoints are theirs, and whether there is a link. */
 export function reachFindings({ lists, dialled, now }: Facts): readonly Finding[] {
@@ -52,9 +51,7 @@ function judgeLink(findings: Findings, cluster: ForeignCluster, now: number): vo
   const isSeen = Object.values(sightings).some(({ expires }) => Date.parse(expires) > now);
   const cure = linkCure(cluster, connected, isSeen);
   if (cure === undefined) findings.unknown(subject, said);
-  // One that is only seen is nobody's trouble yet.
-  else if (isPeer(cluster)) findings.problem(subject, said, cure);
-  else findings.warn(subject, said, cure);
+  else blame(findings, cluster, said, cure);
 }
 
 function wrongIdentityCure({ metadata, spec, status }: ForeignCluster): Cure {
