@@ -43,3 +43,18 @@ async function listable(api: KubeApi): Promise<{ path: string; resource: string 
       .map(({ name }) => ({ path, resource: name })),
   );
 }
+
+/** `+` what is only in `now`, `-` what is only in `before`; what is new and matches one of `except` is left out. Pure. */
+export function difference(
+  before: readonly string[],
+  now: readonly string[],
+  except: readonly RegExp[] = [],
+): string[] {
+  const [old, current] = [new Set(before), new Set(now)];
+  return [
+    ...now
+      .filter((line) => !old.has(line) && !except.some((one) => one.test(line)))
+      .map((line) => `+ ${line}`),
+    ...before.filter((line) => !current.has(line)).map((line) => `- ${line}`),
+  ];
+}

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { binaries } from '../binaries.ts';
 import { agentImage, agentImageName } from '../images-agent.ts';
 import { shopImages } from '../images-shop.ts';
-import { inventory } from '../inventory.ts';
+import { difference, inventory } from '../inventory.ts';
 import { Lab } from '../lab.ts';
 import type { Node } from '../node.ts';
 import { check, type Stage } from './stage.ts';
@@ -198,19 +198,9 @@ async function hostStateOf(node: Node): Promise<string[]> {
 async function compare(bench: Workbench, stage: Stage, before: State): Promise<void> {
   // A dead cluster is not asked.
   const cities = CITIES.filter((city) => before.some((line) => line.startsWith(city)));
-  let differences: string[] = [];
-  const areEqual = async (): Promise<boolean> => {
-    const now = await stateOf(bench, cities);
-    const [old, current] = [new Set(before), new Set(now)];
-    differences = [
-      ...now.filter((line) => !old.has(line)).map((line) => `+ ${line}`),
-      ...before.filter((line) => !current.has(line)).map((line) => `- ${line}`),
-    ];
-    return differences.length === 0;
-  };
-  try {
-    await stage.wait(`all ${before.length} are as they were`, areEqual, 60_000);
-  } finally {
-    stage.quote(differences.join('\n'), 60);
-  }
+  await stage.same(
+    `all ${before.length} are as they were`,
+    async () => difference(before, await stateOf(bench, cities)),
+    60_000,
+  );
 }

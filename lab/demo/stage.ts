@@ -20,6 +20,7 @@ interface Shown {
 }
 
 const LINES = 12;
+const DIFFERENCES = 60;
 const COLUMNS = 160;
 const POLL_MS = 100;
 const MAX_POLL_MS = 1000;
@@ -88,6 +89,16 @@ export class Stage {
       await sleep(POLL_MS);
     }
     this.say(what);
+  }
+
+  /** Waits until there are no differences any more; shows those that stay. */
+  async same(what: string, differences: () => Promise<readonly string[]>, timeoutMs: number): Promise<void> {
+    let last: readonly string[] = [];
+    try {
+      await this.wait(what, async () => (last = await differences()).length === 0, timeoutMs);
+    } finally {
+      this.quote(last.join('\n'), DIFFERENCES);
+    }
   }
 
   /** Starts a command that runs in the background, shown with `&`. */

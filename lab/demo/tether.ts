@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { inventory } from '../inventory.ts';
+import { difference, inventory } from '../inventory.ts';
 import {
   endpointOf,
   installBoth,
@@ -255,32 +255,19 @@ async function stateOf(bench: Workbench): Promise<State> {
 async function compare(bench: Workbench, stage: Stage, before: State): Promise<void> {
   await stage.show(bench, 'kubectl delete -f web.yaml -f alone.yaml', { timeoutMs: PATIENCE_MS });
   await stage.show(bench, `${COMPANY} delete -f sensor.yaml -f field.yaml`, { timeoutMs: PATIENCE_MS });
-  let differences: string[] = [];
-  const areEqual = async (): Promise<boolean> => {
-    const now = await stateOf(bench);
-    differences = [
-      ...SITES.flatMap((site) =>
-        difference(before.objects[site], now.objects[site], [...MADE_BY_PEOPLE[site], SEEN]).map(
-          (line) => `${site}: ${line}`,
+  await stage.same(
+    'equal, except for what people have made themselves',
+    async () => {
+      const now = await stateOf(bench);
+      return [
+        ...SITES.flatMap((site) =>
+          difference(before.objects[site], now.objects[site], [...MADE_BY_PEOPLE[site], SEEN]).map(
+            (line) => `${site}: ${line}`,
+          ),
         ),
-      ),
-      ...difference(before.traces, now.traces, []),
-    ];
-    return differences.length === 0;
-  };
-  try {
-    await stage.wait('equal, except for what people have made themselves', areEqual, PATIENCE_MS);
-  } finally {
-    stage.quote(differences.join('\n'), 60);
-  }
-}
-
-function difference(before: readonly string[], now: readonly string[], except: readonly RegExp[]): string[] {
-  const [old, current] = [new Set(before), new Set(now)];
-  return [
-    ...now
-      .filter((line) => !old.has(line) && !except.some((one) => one.test(line)))
-      .map((line) => `+ ${line}`),
-    ...before.filter((line) => !current.has(line)).map((line) => `- ${line}`),
-  ];
+        ...difference(before.traces, now.traces),
+      ];
+    },
+    PATIENCE_MS,
+  );
 }
