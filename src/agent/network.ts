@@ -19,8 +19,8 @@ import { type HostNetwork, TABLES } from '../network/host/host-config.ts';
 import { createHost } from '../network/host/host.ts';
 import { listCounters } from '../network/host/nftables/table.ts';
 import { refusedMetrics, silentNodesMetric, tunnelMetrics } from '../network/metrics.ts';
-import { PROBE_PORT } from '../network/plan/names.ts';
 import { NodeNetwork } from '../network/node/node.ts';
+import { knock } from '../network/probe/probe-client.ts';
 import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
 import { systemSockets } from '../network/probe/sockets.ts';
@@ -116,8 +116,7 @@ export function gatewayComponents(
     prober,
     responder,
     nodes: {
-      knock: async (source, address) =>
-        sockets.knock({ source, address, port: PROBE_PORT, timeoutMs: KNOCK_MS }).catch(() => false),
+      knock: async (source, address) => knock(sockets, { source, address, timeoutMs: KNOCK_MS }),
       show: silentNodesMetric(registry),
     },
     lookUp: async (name) => lookUpByDns(name),

@@ -45,7 +45,10 @@ export function withoutCondition(conditions: readonly Condition[], type: string)
     : conditions;
 }
 
-export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
+export function isConditionTrue(
+  conditions: readonly Pick<Condition, 'type' | 'status'>[] | undefined,
+  type: string,
+): boolean {
   return conditions?.find((condition) => condition.type === type)?.status === 'True';
 }
 

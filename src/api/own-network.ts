@@ -69,6 +69,12 @@ export interface GatewayFacts {
 /** All nodes of a cluster may be silent at once, and one name is enough to look for the cause. */
 export const MOST_SILENT = 64;
 
+/**
+ * Port for probes: UDP through the tunnel, on the gateway's external address, and TCP also through VXLAN, on that of each node. Nobody
+ * listens on TCP: the kernel's refusal is an answer.
+ */
+export const PROBE_PORT = 7481;
+
 /** Under this key of either ConfigMap is its JSON. */
 const KEY = 'network.json';
 

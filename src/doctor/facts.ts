@@ -57,6 +57,28 @@ export interface Lists {
   secrets: Seen<SecretFacts>;
 }
 
+/** All of them. */
+export const LIST_NAMES: readonly (keyof Lists)[] = [
+  'foreignClusters',
+  'tunnels',
+  'virtualNodes',
+  'sharingPolicies',
+  'acceptancePolicies',
+  'nodes',
+  'namespaces',
+  'pods',
+  'quotas',
+  'leases',
+  'configMaps',
+  'deployments',
+  'daemonSets',
+  'dnsSlices',
+  'webhooks',
+  'clusterRoles',
+  'roles',
+  'secrets',
+];
+
 /** A Lease, and when the API server, by its own clock, took its last change. */
 export interface TimedLease extends Lease {
   writtenAt?: string;

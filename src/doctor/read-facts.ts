@@ -40,7 +40,7 @@ import type {
   Seen,
   TimedLease,
 } from './facts.ts';
-import { itemsOf } from './facts.ts';
+import { itemsOf, LIST_NAMES } from './facts.ts';
 import { tryOutWebhook } from './webhook-trial.ts';
 
 export const daemonSets: ResourceType<KubeObject> = namespaced('apps/v1', 'DaemonSet');
@@ -258,29 +258,8 @@ async function dialAll(
   return new Map(answers.flat());
 }
 
-const KINDS: readonly (keyof Lists)[] = [
-  'foreignClusters',
-  'tunnels',
-  'virtualNodes',
-  'sharingPolicies',
-  'acceptancePolicies',
-  'nodes',
-  'namespaces',
-  'pods',
-  'quotas',
-  'leases',
-  'configMaps',
-  'deployments',
-  'daemonSets',
-  'dnsSlices',
-  'webhooks',
-  'clusterRoles',
-  'roles',
-  'secrets',
-];
-
 /** Where no API server answers, it is asked for nothing more. */
 function unreadable(message: string): Lists {
   const problem = { message, wanted: 'read anything', isForbidden: false, isKindUnknown: false };
-  return Object.fromEntries(KINDS.map((kind) => [kind, { problem }])) as unknown as Lists;
+  return Object.fromEntries(LIST_NAMES.map((kind) => [kind, { problem }])) as unknown as Lists;
 }

@@ -1,3 +1,4 @@
+import { isConditionTrue } from '../../api/conditions.ts';
 import { LABEL_APP_NAME } from '../../api/manifest.ts';
 import { GATEWAY_LEASE } from '../../api/own-network.ts';
 import type { Lease } from '../../api/wire.ts';
@@ -50,8 +51,7 @@ function judgeGateway(findings: Findings, lease: Lease, { facts, now }: { facts:
   const { holderIdentity = '', renewTime, leaseDurationSeconds = 15 } = lease.spec ?? {};
   const tried = `Lease ${GATEWAY_LEASE} of the gateway`;
   const node = itemsOf(facts.lists.nodes).find(({ metadata }) => metadata.name === holderIdentity);
-  const isNodeDead =
-    node !== undefined && node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True';
+  const isNodeDead = node !== undefined && !isConditionTrue(node.status?.conditions, 'Ready');
   const sinceMs = now - Date.parse(renewTime ?? '');
   const isLate = !(sinceMs <= leaseDurationSeconds * 1000 + SLACK_MS);
   if (holderIdentity !== '' && !isLate) {

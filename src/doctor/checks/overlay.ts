@@ -1,15 +1,14 @@
+import { isConditionTrue } from '../../api/conditions.ts';
 import {
   GATEWAY_CONFIG_MAP,
   GATEWAY_LEASE,
   NETWORK_CONFIG_MAP,
+  PROBE_PORT,
   readGatewayFacts,
   readOwnNetwork,
 } from '../../api/own-network.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
-
-/** TCP, by which the gateway asks. */
-const PROBE_PORT = 7481;
 
 /** Packets between the gateway and the other nodes of this cluster, as the gateway measures them. */
 export function overlayFindings({ lists }: Facts): readonly Finding[] {
@@ -30,7 +29,11 @@ export function overlayFindings({ lists }: Facts): readonly Finding[] {
     return findings.all();
   }
   // Of a node that is not Ready Kubernetes says more, and `agents` tells of that of the gateway.
-  const dead = new Set(itemsOf(lists.nodes).flatMap((node) => (isReady(node) ? [] : [node.metadata.name])));
+  const dead = new Set(
+    itemsOf(lists.nodes).flatMap((node) =>
+      isConditionTrue(node.status?.conditions, 'Ready') ? [] : [node.metadata.name],
+    ),
+  );
   const names = new Set(measured.silentNodes);
   const silent = others.filter(({ name }) => names.has(name) && !dead.has(name));
   for (const { name, address } of silent) {
@@ -51,6 +54,3 @@ export function overlayFindings({ lists }: Facts): readonly Finding[] {
   if (silent.length === 0) findings.ok(THIS_CLUSTER, { tried: all, cameBack: 'they answer' });
   return findings.all();
 }
-
-const isReady = ({ status }: { status?: { conditions?: { type: string; status: string }[] } }): boolean =>
-  status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';

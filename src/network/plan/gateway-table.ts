@@ -1,4 +1,4 @@
-import type { OwnNetwork } from '../../api/own-network.ts';
+import { type OwnNetwork, PROBE_PORT } from '../../api/own-network.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
 import { contains, parseAddress, prefixesOf } from '../../lib/prefix.ts';
 import type { ChainConfig, ElementConfig, SetConfig, TableConfig } from '../host/host-config.ts';
@@ -8,7 +8,6 @@ import {
   HOOKS,
   peerName,
   type PeerPart,
-  PROBE_PORT,
   REFUSED_DEPARTURE,
   REFUSED_HOSTED,
   REFUSED_INPUT,

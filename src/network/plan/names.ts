@@ -6,12 +6,6 @@ import type { Owner } from '../host/host-config.ts';
 /** Default name of the WireGuard link. The name of the VXLAN link is made of it. */
 export const WIREGUARD_LINK = 'tributary';
 
-/**
- * Port for probes: UDP through the tunnel, on the gateway's external address, and TCP also through VXLAN, on that of each node. Nobody
- * listens on TCP: the kernel's refusal is an answer.
- */
-export const PROBE_PORT = 7481;
-
 /** Routes from the tunnel to pods and nodes of other hosts. */
 export const RETURN_TABLE = 7480;
 /** Before the rule of table `main` (32766), and after the rules of CNIs. */

@@ -1,8 +1,8 @@
-import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
+import { type NetworkNode, type OwnNetwork, PROBE_PORT } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import { formatPrefix, mergePrefixes, prefixesOf, without } from '../../lib/prefix.ts';
 import type { ChainConfig, HostConfig, RouteConfig, TableConfig, VxlanLink } from '../host/host-config.ts';
-import { HOOKS, METRICS, peerName, PROBE_PORT, REFUSED_NODE, REFUSED_VXLAN, vxlanMac } from './names.ts';
+import { HOOKS, METRICS, peerName, REFUSED_NODE, REFUSED_VXLAN, vxlanMac } from './names.ts';
 import { FAMILIES, familyOf, single, viewsOf, WORDS } from './peer.ts';
 import { addressSets, refuse } from './sets.ts';
 

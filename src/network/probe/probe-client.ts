@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 import type { Clock } from '../../lib/clock.ts';
-import { PROBE_PORT } from '../plan/names.ts';
+import { PROBE_PORT } from '../../api/own-network.ts';
 import { decodeProbe, encodeProbe, PROBE_HEADER } from './message.ts';
 import { payloadOf } from './path-mtu.ts';
 import type { ProbeSocket, ProbeSockets } from './sockets.ts';
@@ -20,6 +20,12 @@ interface Pending {
   sentAt: number;
   answered: (rttMs: number) => void;
 }
+
+/** Whether the kernel of that host answers at the port for probes, also where no program of ours runs there. */
+export const knock = async (
+  sockets: Pick<ProbeSockets, 'knock'>,
+  { source, address, timeoutMs }: Question,
+): Promise<boolean> => sockets.knock({ source, address, port: PROBE_PORT, timeoutMs }).catch(() => false);
 
 /** Asks responders over one UDP socket for each address of our own, and finds the answer to each question. */
 export class ProbeClient {
@@ -62,7 +68,7 @@ export class ProbeClient {
 
   /** Whether the kernel of that host answers, also where our program there does not run. */
   async knock({ source, address, timeoutMs }: Question): Promise<boolean> {
-    return this.#sockets.knock({ source, address, port: PROBE_PORT, timeoutMs }).catch(() => false);
+    return knock(this.#sockets, { source, address, timeoutMs });
   }
 
   /** Closes the sockets of all other addresses of our own. */

@@ -2,7 +2,7 @@ import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { TokenBucket, TokenBuckets } from '../../lib/token-bucket.ts';
-import { PROBE_PORT } from '../plan/names.ts';
+import { PROBE_PORT } from '../../api/own-network.ts';
 import { decodeProbe, encodeProbe } from './message.ts';
 import type { ProbeSocket, ProbeSockets } from './sockets.ts';
 

@@ -1,33 +1,12 @@
 /** What a doctor is given: lists that are empty but for some rows. */
-import type { Facts, Lists } from '../../../../src/doctor/facts.ts';
+import { type Facts, LIST_NAMES, type Lists } from '../../../../src/doctor/facts.ts';
 
 export const NOW: number = Date.parse('2026-01-01T12:00:00Z');
 export const ID = 'r6my56alsvbb5wp4edavh5rzep';
-const KINDS = [
-  'foreignClusters',
-  'tunnels',
-  'virtualNodes',
-  'sharingPolicies',
-  'acceptancePolicies',
-  'nodes',
-  'namespaces',
-  'pods',
-  'quotas',
-  'leases',
-  'configMaps',
-  'deployments',
-  'daemonSets',
-  'dnsSlices',
-  'webhooks',
-  'clusterRoles',
-  'roles',
-  'secrets',
-];
-
 type Rows = Partial<Record<keyof Lists, readonly object[]>>;
 
 export function facts(rows: Rows, more: Partial<Facts> = {}): Facts {
-  const empty = Object.fromEntries(KINDS.map((kind) => [kind, { items: [] }]));
+  const empty = Object.fromEntries(LIST_NAMES.map((kind) => [kind, { items: [] }]));
   const lists = {
     ...empty,
     ...Object.fromEntries(Object.entries(rows).map(([kind, items]) => [kind, { items }])),

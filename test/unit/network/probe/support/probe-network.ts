@@ -1,4 +1,4 @@
-import { PROBE_PORT } from '../../../../../src/network/plan/names.ts';
+import { PROBE_PORT } from '../../../../../src/api/own-network.ts';
 import type {
   Knock,
   ProbeListener,
