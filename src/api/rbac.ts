@@ -11,7 +11,7 @@ export type RoleBinding = Stored<models.V1RoleBinding>;
 export type PolicyRule = Wire<models.V1PolicyRule>;
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const RBAC_VERSION = `${RBAC_GROUP}/v1`;
+export const RBAC_VERSION: string = `${RBAC_GROUP}/v1`;
 
 /**
  * A closed list: no `*`, no `deletecollection`, no `escalate` or `impersonate` can be written down. `bind` is only

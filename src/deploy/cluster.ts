@@ -11,11 +11,10 @@ import {
   WEBHOOK_SERVICE,
 } from '../api/admission.ts';
 import { customResourceDefinitions } from '../api/crd/index.ts';
-import { API_GROUP } from '../api/virtual-node.ts';
 import { forgeTetherGuards } from '../peering/mode/guards.ts';
 import { forgeFence, isAccount, writes } from '../api/fence.ts';
 import { AGENTS_NAMESPACE, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
-import { type AccountRef, forgeGrant, groupAndResource, rulesOf } from '../api/rbac.ts';
+import { type AccountRef, forgeGrant, groupAndResource, RBAC_VERSION, rulesOf } from '../api/rbac.ts';
 import { SETTING_LOG_LEVEL, SETTINGS_CONFIG_MAP } from '../api/settings.ts';
 import type { Stored } from '../api/wire.ts';
 import { forgeHostingBase } from '../hosting/base-objects.ts';
@@ -96,19 +95,19 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
 
 /** Whoever may view what is in a cluster (the ClusterRole `view`, and so `edit` and `admin`) sees our kinds, too: no secret is in them. */
 const forgeViewRole = (labels: Record<string, string>): ManifestOf<Stored<models.V1ClusterRole>> => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
+  apiVersion: RBAC_VERSION,
   kind: 'ClusterRole',
   metadata: {
     name: 'tributary-view',
     labels: { ...labels, 'rbac.authorization.k8s.io/aggregate-to-view': 'true' },
   },
-  rules: [
-    {
-      apiGroups: [API_GROUP],
-      resources: customResourceDefinitions().map(({ metadata }) => metadata.name?.split('.')[0] ?? ''),
+  rules: rulesOf(
+    customResourceDefinitions().map(({ metadata }) => ({
+      resource: metadata.name ?? '',
       verbs: ['get', 'list', 'watch'],
-    },
-  ],
+      why: 'people who may view the rest see it, too',
+    })),
+  ),
 });
 
 /** Empty, so that what people put into it stays when this is applied again. */

@@ -1,9 +1,10 @@
 /** What the roles `gateway` and `node` have left in the kernels of the hosts. */
-import type { Manifest } from '../../api/manifest.ts';
+import { type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { daemonSets, deployments, namespaces, pods } from '../../api/resources.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import { CLEAN_UP_NAME, forgeCleanUp } from '../../deploy/node.ts';
 import { NETWORK_NAMESPACE } from '../../deploy/program.ts';
+import { CLUSTER_NAME, GATEWAY_NAME, NODE_NAME } from '../../deploy/rights/cluster.ts';
 import { found, listed, remove } from './objects.ts';
 import { installedOf } from './versions.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
@@ -13,9 +14,9 @@ const GONE_MS = 120_000;
 /** The image of the installed roles; a clean-up needs the same program. An uninstallation that was interrupted has left only the values. */
 export async function installedImage(session: InstallSession): Promise<string | undefined> {
   const named = [
-    [deployments, { namespace: 'tributary-system', name: 'tributary-cluster' }],
-    [deployments, { namespace: NETWORK_NAMESPACE, name: 'tributary-gateway' }],
-    [daemonSets, { namespace: NETWORK_NAMESPACE, name: 'tributary-node' }],
+    [deployments, { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME }],
+    [deployments, { namespace: NETWORK_NAMESPACE, name: GATEWAY_NAME }],
+    [daemonSets, { namespace: NETWORK_NAMESPACE, name: NODE_NAME }],
     [daemonSets, { namespace: NETWORK_NAMESPACE, name: CLEAN_UP_NAME }],
   ] as const;
   for (const [type, ref] of named) {

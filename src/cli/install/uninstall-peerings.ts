@@ -85,7 +85,7 @@ const OTHERS: readonly ResourceType<KubeObject>[] = [
   clusterModes,
 ];
 
-export async function kindsLeft(session: InstallSession): Promise<ResourceType<KubeObject>[]> {
+async function kindsLeft(session: InstallSession): Promise<ResourceType<KubeObject>[]> {
   const left: ResourceType<KubeObject>[] = [];
   for (const type of [namespaceOffloadings, ...OTHERS] as ResourceType<KubeObject>[]) {
     const answer = await session.client.list(type, { signal: session.signal }).catch(ifMissing);
