@@ -51,11 +51,20 @@ let admin: Visit;
 const card = (page: Page, city: string): ReturnType<Page['locator']> =>
   page.locator(`[data-cluster="${idOf(city)}"]`);
 
-async function picture(page: Page, name: string): Promise<void> {
+/** The pictures of README and docs/dashboard.md: light, dark, and on a phone. */
+async function takePictures(page: Page): Promise<void> {
   if (!PICTURES) return;
   const directory = join(import.meta.dirname, '../../docs/images');
   mkdirSync(directory, { recursive: true });
-  await page.screenshot({ path: join(directory, `${name}.png`), fullPage: name.includes('phone') });
+  for (const [name, colorScheme, width] of [
+    ['dashboard-phone', 'dark', 320],
+    ['dashboard-dark', 'dark', 1280],
+    ['dashboard', 'light', 1280],
+  ] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+    await page.screenshot({ path: join(directory, `${name}.png`) });
+  }
 }
 
 /** What is wrong by the rules of WCAG 2.2 AA and by good practice. */
@@ -93,7 +102,7 @@ describeInBrowser('the dashboard', () => {
     await expectText(page.locator('#namespaces'), 'milan 4');
     await expectText(page.locator('#clusters'), '6500m of 8');
     await expectText(page.locator('#news'), 'ExceededQuota');
-    await picture(page, 'dashboard');
+    await takePictures(page);
     await event(bed.admin, ['Warning', 'Forbidden', HOSTILE]);
     await expectText(page.locator('#news'), HOSTILE);
     expect(await page.locator('img').count()).toBe(1);
@@ -204,7 +213,6 @@ describeInBrowser('the dashboard', () => {
         // Each takes seconds, and the colours are the same on both.
         if ((name === 'phone') === (colorScheme === 'dark')) expect(await wrongIn(page)).toEqual([]);
         expect(await overflow(page)).toBe(0);
-        await picture(page, `dashboard-${name}-${colorScheme}`);
       }
     }
     await page.getByRole('button', { name: 'Peer…' }).click();

@@ -51,7 +51,7 @@ test('what is to be done has an issue', () => {
 
 test('links between documents lead somewhere', () => {
   const broken = documents.flatMap((path) =>
-    [...read(path).matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
+    [...read(path).matchAll(/(?:\]\(|src(?:set)?=")([^)"\s#]+)(?:#[^)"]*)?[)"]/g)]
       .map(([, target = '']) => target)
       .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(path), target)))
       .map((target) => `${path}: ${target}`),
