@@ -41,9 +41,7 @@ demo:
 	@npm run --silent demo -- $(DEMO)
 
 test:
-	@tools/setup.sh node
-	@tools/setup.sh packages-if-root
-	@tools/setup.sh go-if-root
+	@tools/setup.sh all-if-root
 	@$(NODE) tools/test.ts
 
 # All points at which processes are killed, more pods, more rounds (test/support/long.ts): each says what it adds.

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 
 import { ClusterPki } from './cluster-pki.ts';
-import type { Daemon, DaemonSpec } from './daemon.ts';
+import { type Daemon, type DaemonSpec, RARE_COLLECTION } from './daemon.ts';
 import { KubeApi } from './kube-api.ts';
 import { renderKubeconfig } from './kubeconfig.ts';
 import { firstAddress } from './network.ts';
@@ -54,12 +54,6 @@ export interface ControlPlaneOptions {
 }
 
 const READY_TIMEOUT_MS = 120_000;
-/**
- * Heaps are small at first, so Go would collect garbage all the time: that is a sixth of the CPU time of an API
- * server's start.
- */
-const RARE_COLLECTION = { GOGC: '400' } as const;
-
 /** The running control plane of a cluster. */
 export interface ControlPlane {
   readonly pki: ClusterPki;

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { createCgroup, removeCgroup } from './cgroups.ts';
 import type { ClusterPki } from './cluster-pki.ts';
 import { run, type RunOptions } from './run.ts';
-import { Daemon, type DaemonSpec } from './daemon.ts';
+import { Daemon, type DaemonSpec, RARE_COLLECTION } from './daemon.ts';
 import { hardenedSpec } from './hardened-runtime.ts';
 import { NODE_PATHS } from './host.ts';
 import type { Journal } from './journal.ts';
@@ -113,6 +113,7 @@ export class Node {
     writeFileSync(toml, containerdToml(files, snapshotterFor(this.#data)));
     const containerd = this.#start('containerd', ['containerd', '--config', toml], {
       mountNamespace: this.mountNamespace,
+      env: RARE_COLLECTION,
     });
     await this.#waitForRuntime(containerd, signal);
   }
@@ -156,9 +157,11 @@ export class Node {
         `--node-ip=${this.address}`,
         '--v=2',
       ],
-      { mountNamespace: this.mountNamespace },
+      { mountNamespace: this.mountNamespace, env: RARE_COLLECTION },
     );
-    this.#start('kube-proxy', [programs['kube-proxy'], `--config=${proxyYaml}`, '--v=2']);
+    this.#start('kube-proxy', [programs['kube-proxy'], `--config=${proxyYaml}`, '--v=2'], {
+      env: RARE_COLLECTION,
+    });
     if (cluster.networkPolicies) {
       this.#start('network-policies', [process.execPath, ENFORCER, server, pki.directory, this.name]);
     }

@@ -14,7 +14,7 @@ const LOW_PRIORITY = 15;
 
 /**
  * `clusters`: what clusters of pretended nodes, and so most integration tests, need. `everything`: all that whole suites
- * need. Kubernetes' own suite comes after both, and the one file that runs it waits for it by itself.
+ * need. What only long variants need comes after both, and their files wait for it by themselves.
  */
 export type SetupStage = 'clusters' | 'everything';
 
@@ -28,7 +28,8 @@ export class BackgroundSetup {
     const everything = clusters.then(async () =>
       make('tests', 'all programs and images', folder, LOW_PRIORITY),
     );
-    void everything.then(async () => make('suite', "Kubernetes' own suite", folder, LOW_PRIORITY));
+    if (process.env['TRIBUTARY_TEST_LONG'] === '1')
+      void everything.then(async () => make('long', 'programs of long variants', folder, LOW_PRIORITY));
     this.#made = { clusters, everything };
   }
 

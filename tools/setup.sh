@@ -3,10 +3,9 @@
 #
 #   tools/setup.sh node               node_modules, from package-lock.json
 #   tools/setup.sh packages           the Debian packages of lab/packages.txt; fails where one is missing and cannot be had
-#   tools/setup.sh packages-if-root   the same, but only says what is missing (then only kwok clusters can be had)
 #   tools/setup.sh go                 a Go that can build the lab's programs, from Debian or its backports, where there is none
-#   tools/setup.sh go-if-root         the same, but only says what is missing
 #   tools/setup.sh all                go, and beside each other the sources of the lab's programs, node, and packages
+#   tools/setup.sh all-if-root        the same, but only says what is missing (then only kwok clusters can be had, or none)
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -154,12 +153,12 @@ fetch_modules() {
   (cd lab/binaries/programs && GOTOOLCHAIN=auto GOWORK=off GOFLAGS=-mod=readonly "$go" list -tags tools -deps ./... >/dev/null 2>&1) || true
 }
 
-setup_all() {
-  setup_go
+setup_all() { # setup_all [optional]
+  setup_go "$@"
   go_is_there && fetch_modules &
   modules=$!
   setup_node
-  setup_packages
+  setup_packages "$@"
   wait "$modules" || true
 }
 
@@ -167,8 +166,7 @@ case ${1:-} in
   all) setup_all ;;
   node) setup_node ;;
   packages) setup_packages ;;
-  packages-if-root) setup_packages optional ;;
   go) setup_go ;;
-  go-if-root) setup_go optional ;;
-  *) fail 'usage: tools/setup.sh all|node|packages|packages-if-root|go|go-if-root' ;;
+  all-if-root) setup_all optional ;;
+  *) fail 'usage: tools/setup.sh all|all-if-root|node|packages|go' ;;
 esac

@@ -1,6 +1,6 @@
 /**
  * Builds the programs and images in advance that the lab would otherwise build at its first use.
- * Usage: node tools/setup.ts kwok|containers|image|tests|suite
+ * Usage: node tools/setup.ts kwok|containers|image|tests|long
  */
 import { binaries, type BinaryName } from '../lab/binaries.ts';
 import { standardPrograms } from '../lab/binary-table.ts';
@@ -38,13 +38,13 @@ async function tests(): Promise<void> {
     return;
   }
   await containers();
-  await greeterImage(progress);
   await agentImage(progress);
 }
 
-/** Kubernetes' own end-to-end suite, of which one file runs a tenth. */
-async function suite(): Promise<void> {
+/** What only `make test-long` runs beside that: an operator, and a tenth of Kubernetes' own end-to-end suite. */
+async function long(): Promise<void> {
   if (missing(thisMachine()) !== undefined) return;
+  await greeterImage(progress);
   await binaries(progress, ['e2e', 'ginkgo']);
   await conformanceImages(progress);
 }
@@ -53,7 +53,7 @@ const profiles: Readonly<Record<string, () => Promise<unknown>>> = {
   kwok: async () => binaries(progress, kwokPrograms),
   containers,
   tests,
-  suite,
+  long,
   image: async () => console.log(await agentImage(progress)),
 };
 

@@ -18,7 +18,7 @@ import { short } from '../support/long.ts';
 const TIMEOUT_MS = 300_000;
 jest.setTimeout(TIMEOUT_MS);
 const VERSION = 'tributary.dev/v1alpha1';
-const FILES = short('files with a namespace and its pods', { short: 6, long: 25 });
+const FILES = short('files with a namespace and its pods', { short: 4, long: 25 });
 
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`the first moment is not tested: ${problem}\n`);

@@ -162,7 +162,7 @@ describeInLab('peerings', () => {
 
     // Each takes a whole peering.
     const step = short('every so many-th point at which processes of a peering are killed', {
-      short: 12,
+      short: 20,
       long: 1,
     });
     test.each(points.filter((_, index) => index % step === 0))('when %s: %s', async (_, killed, isPoint) => {

@@ -1,4 +1,7 @@
-/** A tenth of `make conformance`, through the virtual node. It uses the clusters of this folder. */
+/**
+ * A tenth of `make conformance`, through the virtual node. It uses the clusters of this folder. The suite and its images take
+ * longer to build than to run, so it is part of `make test-long`.
+ */
 import { mkdirSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -10,12 +13,15 @@ import type { Spec } from '../../../lab/conformance/specs.ts';
 import { TENTH } from '../../../lab/conformance/tenth.ts';
 import { conformanceImages } from '../../../lab/images-conformance.ts';
 import { Peers } from '../../support/e2e/peers.ts';
+import { short } from '../../support/long.ts';
 
 const NAMESPACE = 'conformance';
 /** Jest would add a stack to each line. */
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-describe("a tenth of Kubernetes' own suite", () => {
+const isLong = short("specs of Kubernetes' own suite", { short: 0, long: TENTH.length }) > 0;
+
+(isLong ? describe : describe.skip)("a tenth of Kubernetes' own suite", () => {
   let peers: Peers;
   let specs: ReadonlyMap<string, Spec>;
 
