@@ -39,7 +39,6 @@ async function tests(): Promise<void> {
   }
   await containers();
   await agentImage(progress);
-  await conformanceImages(progress);
 }
 
 /** What only `make test-long` runs beside that: an operator, and a tenth of Kubernetes' own end-to-end suite. */
@@ -47,6 +46,7 @@ async function long(): Promise<void> {
   if (missing(thisMachine()) !== undefined) return;
   await greeterImage(progress);
   await binaries(progress, ['e2e', 'ginkgo']);
+  await conformanceImages(progress);
 }
 
 const profiles: Readonly<Record<string, () => Promise<unknown>>> = {

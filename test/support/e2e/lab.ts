@@ -18,16 +18,12 @@ export const PEERS_LAB = 'peers';
 /** For the tests of the network, and of namespaces that stretch over clusters; see test/e2e/network. */
 export const NETWORK_LAB = 'net';
 
-/** For the tests of DNS between clusters whose addresses do not overlap; see test/e2e/names. */
-export const NAMES_LAB = 'names';
-
 /** By folder of test/e2e. */
 const LABS: Readonly<Record<string, string>> = {
   kubelet: E2E_LAB,
   peers: PEERS_LAB,
   underlay: PEERS_LAB,
   network: NETWORK_LAB,
-  names: NAMES_LAB,
 };
 
 /** The labs of this run: tools/test.ts may run files of another folder in parallel. */
