@@ -67,27 +67,45 @@ test.each([
 
 const has = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
 
+/** As zsh calls the function: words are cut at blanks; shows what it gives to zsh. */
+function zsh(line: string): ReturnType<typeof run> {
+  const words = line.split(' ').map((word) => `'${word}'`);
+  return run('zsh', [
+    '-fc',
+    `words=(${words.join(' ')}) CURRENT=${words.length}
+_describe() { print -rl -- "\${values[@]}" }
+_files() { print -rl -- \${words[CURRENT]}* }
+source ./zsh.script && _tributary && print -r -- "$(<$LOG)"`,
+  ]);
+}
+
+const fish = (line: string): ReturnType<typeof run> =>
+  run('fish', ['--no-config', '-c', `source ./fish.script; complete -C '${line}'; cat $LOG`]);
+
 describe.each([
-  [
-    'zsh',
+  { shell: 'zsh', check: '-nf', between: ':', colon: String.raw`\:`, completed: zsh },
+  { shell: 'fish', check: '--no-execute', between: '\t', colon: ':', completed: fish },
+])('$shell', ({ shell, check, between, colon, completed }) => {
+  const tested = has(shell) ? test : test.skip;
+  const peers = [`peer${between}Peer with: another`, `peerings${between}List`];
+  const contexts = ['one', 'two'].map((name) => `--context=arn${colon}aws${colon}${name}`);
+
+  tested('takes the script', () => {
+    expect(run(shell, [check, `${shell}.script`])).toEqual({ code: 0, out: [], err: '' });
+  });
+
+  tested.each([
+    ['tributary pe', [...peers, '<__complete><pe>']],
+    ['tributary token ', [...peers, '<__complete><token><>']],
     [
-      '-fc',
-      'words=(tributary pe) CURRENT=2; _describe() { print -rl -- "${values[@]}" }; source ./zsh.script; _tributary',
+      'tributary peer x --namespaces sh',
+      [`shop${between}one`, `shop-db${between}two`, '<__complete><peer><x><--namespaces><sh>'],
     ],
-  ],
-  ['fish', ['--no-config', '-c', "source ./fish.script; complete -C 'tributary pe'"]],
-] as const)('%s', (shell, args) => {
-  (has(shell) ? test : test.skip)('takes the script, and shows what the program answers', () => {
-    expect(run(shell, [shell === 'zsh' ? '-nf' : '--no-execute', `${shell}.script`])).toEqual({
-      code: 0,
-      out: [],
-      err: '',
-    });
-    const separator = shell === 'zsh' ? ':' : '\t';
-    expect(run(shell, args)).toEqual({
-      code: 0,
-      out: [`peer${separator}Peer with: another`, `peerings${separator}List`],
-      err: '',
-    });
+    ['tributary --context=arn:aw', [...contexts, '<__complete><--context=arn:aw>']],
+    ['tributary --kubeconfig kube', ['kubeconfig.yaml', '<__complete><--kubeconfig><kube>']],
+    ['tributary quiet ', ['<__complete><quiet><>']],
+    ['tributary broken ', ['<__complete><broken><>']],
+  ])('completes "%s"', (line, wanted) => {
+    expect(completed(line)).toEqual({ code: 0, out: wanted, err: '' });
   });
 });
