@@ -27,6 +27,14 @@ function valuesOf(name: string, value: unknown): unknown[] {
 const imagesOf = (objects: unknown): string[] =>
   valuesOf('image', objects).filter((image) => typeof image === 'string');
 
+/** What its README tells people to run. */
+const imagesTyped = (readme: string): string[] =>
+  readmes.includes(readme)
+    ? shellLines(text(readme)).flatMap(({ line }) =>
+        [...line.matchAll(/--image[ =](\S+)/g)].map(([, image = '']) => image),
+      )
+    : [];
+
 test('the examples are those that documents speak of', () => {
   const folders = ['edge-site', 'gpu-queue', 'laptop', 'stateful-set', 'web-shop'];
   expect(paths.filter((path) => path.split('/').length === 2)).toEqual(
@@ -50,7 +58,10 @@ test.each(EXAMPLES)('$path has only objects that our definitions take', ({ objec
 
 test('images are public, have a version, and are listed', () => {
   const used = EXAMPLES.flatMap(({ path, objects }) =>
-    imagesOf(objects).map((image) => ({ image, path: path.slice('examples/'.length) })),
+    [...imagesOf(objects), ...imagesTyped(`${path}/README.md`)].map((image) => ({
+      image,
+      path: path.slice('examples/'.length),
+    })),
   );
   const isPinned = /^(?:docker\.io|registry\.k8s\.io)\/[a-z0-9/-]+:\d[\w.-]*$/;
   expect(used.filter(({ image }) => !isPinned.test(image))).toEqual([]);
