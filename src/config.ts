@@ -1,3 +1,4 @@
+import { isOwnClusterName, OWN_CLUSTER_NAME_FORM } from './api/forms.ts';
 import type { LabelSelector } from './api/label-selector.ts';
 import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
 import { LOG_LEVELS, type LogLevel } from './lib/log.ts';
@@ -122,7 +123,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'client-ca-file': 'peer: authorities of client certificates (default: the cluster’s)',
   'system-namespace':
     'cluster, gateway: where Secrets, Leases and the announcement are (default $POD_NAMESPACE)',
-  'cluster-name': 'cluster: what people call this cluster (default "cluster")',
+  'cluster-name': 'cluster: what people call this cluster, a DNS label (default "cluster")',
   'peering-port': 'cluster: port of the peering endpoint (default 7443)',
   advertise: 'cluster: HOST:PORT,... at which peers can dial the peering endpoint',
   'api-server': 'cluster: https URL at which peers reach this API server (default: its own endpoint)',
@@ -164,18 +165,24 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
 };
 
+type Given = readonly [where: string, text: string];
+
 /** Throws one Invalid error that names all mistakes. */
 export function parseConfig({ options, env, hostname }: ConfigSource): AgentConfig {
   const mistakes: string[] = [];
   const read = readers(options, mistakes);
   const { port, seconds, mtu, flag, list, dialled, endpoints } = read;
+  const given = (option: string, variable: string, fallback: string): Given =>
+    options[option] === undefined
+      ? [`$${variable}`, env[variable] ?? fallback]
+      : [`--${option}`, options[option]];
   if ((options['tls-cert-file'] === undefined) !== (options['tls-private-key-file'] === undefined)) {
     mistakes.push('--tls-cert-file and --tls-private-key-file go together');
   }
   const config: AgentConfig = {
     kubeconfig: options['kubeconfig'] ?? env['KUBECONFIG'],
     context: options['context'],
-    logLevel: logLevel(options['log-level'] ?? env['TRIBUTARY_LOG_LEVEL'] ?? 'info', mistakes),
+    logLevel: logLevel(given('log-level', 'TRIBUTARY_LOG_LEVEL', 'info'), mistakes),
     opsPort: port('ops-port', 8080),
     virtualNode: options['virtual-node'],
     nodeAddress: options['node-address'] ?? env['POD_IP'],
@@ -184,7 +191,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     tlsPrivateKeyFile: options['tls-private-key-file'],
     clientCaFile: options['client-ca-file'],
     systemNamespace: options['system-namespace'] ?? env['POD_NAMESPACE'] ?? 'tributary-system',
-    clusterName: options['cluster-name'] ?? env['TRIBUTARY_CLUSTER_NAME'] ?? 'cluster',
+    clusterName: clusterName(given('cluster-name', 'TRIBUTARY_CLUSTER_NAME', 'cluster'), mistakes),
     peeringPort: port('peering-port', 7443),
     advertise: dialled('advertise'),
     ...apiServersOf(options, mistakes),
@@ -224,13 +231,11 @@ function apiServersOf(
   { 'api-server': api, 'home-api-server': home }: Options,
   mistakes: string[],
 ): Pick<AgentConfig, 'apiServer' | 'homeApiServer'> {
-  if (api !== undefined && URL.parse(api)?.protocol !== 'https:') {
+  if (api !== undefined && URL.parse(api)?.protocol !== 'https:')
     mistakes.push(`--api-server: "${api}" is no https URL`);
-  }
   const homeApiServer = home === undefined ? undefined : splitEndpoint(home);
-  if (home !== undefined && homeApiServer === undefined) {
+  if (home !== undefined && homeApiServer === undefined)
     mistakes.push(`--home-api-server: "${home}" is not HOST:PORT or [IPv6]:PORT`);
-  }
   return { apiServer: api, homeApiServer };
 }
 
@@ -277,11 +282,15 @@ function selector(text: string | undefined, mistakes: string[]): LabelSelector |
 const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/u;
 const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/u;
 
-function logLevel(text: string, mistakes: string[]): LogLevel {
+function logLevel([where, text]: Given, mistakes: string[]): LogLevel {
   const level = LOG_LEVELS.find((known) => known === text);
-  if (level === undefined)
-    mistakes.push(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`);
+  if (level === undefined) mistakes.push(`${where} must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`);
   return level ?? 'info';
+}
+
+function clusterName([where, text]: Given, mistakes: string[]): string {
+  if (!isOwnClusterName(text)) mistakes.push(`${where}: "${text}" is not ${OWN_CLUSTER_NAME_FORM}`);
+  return text;
 }
 
 type Options = ConfigSource['options'];
@@ -335,11 +344,9 @@ function readers(
   list: (name: string) => string[];
   flag: <T extends boolean | undefined>(name: string, fallback: T) => boolean | T;
   mtu: (name: string, fallback: number) => number;
-  /** Leaves out those that are not well-formed. */
+  /** These leave out what is not well-formed; with `endpoints`, `none` gives an empty list, and no option undefined. */
   cidrs: (name: string) => string[];
-  /** Leaves out those that are not well-formed. */
   dialled: (name: string) => string[];
-  /** Leaves out those that are not well-formed; `none` gives an empty list, and no option undefined. */
   endpoints: (name: string) => string[] | undefined;
   mistaken: (message: string) => void;
 } {

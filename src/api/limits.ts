@@ -13,6 +13,9 @@ export const CLOCK_SKEW_MS = 300_000;
 /** A name for people, which terminals show: no control characters, nothing that reorders text. */
 export const CLUSTER_NAME_PATTERN = '^[A-Za-z0-9]([-A-Za-z0-9_. ]{0,61}[A-Za-z0-9])?$';
 
+/** What a cluster may call itself: a DNS label, since its virtual node has that name where it is used. */
+export const OWN_CLUSTER_NAME_PATTERN = '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$';
+
 const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
 /** `host:port`, `1.2.3.4:port`, `[v6]:port`, `[fe80::1%eth0]:port`. */
 export const ENDPOINT_PATTERN: string = `^(\\[[0-9a-fA-F:.]{2,45}(%[-_.A-Za-z0-9]{1,15})?\\]|[A-Za-z0-9]([-_.A-Za-z0-9]{0,251}[A-Za-z0-9])?):${PORT}$`;

@@ -16,7 +16,11 @@ export async function inClusterCredentials({ readFile, env, clock }: InClusterOp
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'];
   if (host === undefined || host === '' || port === undefined || port === '') {
-    throw new TributaryError('Invalid', 'not in a cluster: KUBERNETES_SERVICE_HOST and _PORT are not set');
+    const why = 'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, as they are in a pod';
+    throw new TributaryError(
+      'Invalid',
+      `no API server is known: ${why}. Outside of pods, name one: --kubeconfig FILE`,
+    );
   }
   const token = rereadToken(() => readFile(`${ACCOUNT}/token`), clock);
   await token();

@@ -107,6 +107,12 @@ export function tryPrefix(text: string): Prefix | undefined {
   return typeof parsed === 'string' ? undefined : parsed;
 }
 
+/** Why a text is no CIDR; undefined: it is one. */
+export function prefixProblem(text: string): string | undefined {
+  const parsed = readPrefix(text);
+  return typeof parsed === 'string' ? parsed : undefined;
+}
+
 /** Those of the texts that are prefixes, in their order. */
 export const prefixesOf = (texts: readonly string[]): Prefix[] =>
   texts.flatMap((text) => tryPrefix(text) ?? []);

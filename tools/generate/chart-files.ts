@@ -2,7 +2,7 @@
 import { SYSTEM_NAMESPACE, AGENTS_NAMESPACE } from '../../src/api/manifest.ts';
 import { PEERS_NAMESPACE } from '../../src/api/tenant-labels.ts';
 import { NETWORK_NAMESPACE } from '../../src/deploy/program.ts';
-import { type Field, VALUE_NAMES, VALUES } from '../../src/deploy/installation/values.ts';
+import { type Field, orNothing, VALUE_NAMES, VALUES } from '../../src/deploy/installation/values.ts';
 import { VERSION } from '../../src/version.ts';
 import { MADE, templateFiles } from './chart.ts';
 
@@ -57,7 +57,7 @@ function schemaOf(field: Field): object {
   const common = { description: field.what, default: field.default };
   switch (field.kind) {
     case 'text':
-      return { ...common, type: 'string', ...(field.form !== undefined && { pattern: orNothing(field) }) };
+      return { ...common, type: 'string', ...patternOf(field) };
     case 'choice':
       return { ...common, type: 'string', enum: field.choices };
     case 'number':
@@ -78,10 +78,8 @@ function schemaOf(field: Field): object {
 }
 
 /** A template says what to do where the image is missing; a schema could only say that it does not match. */
-const orNothing = ({ default: value, form }: Extract<Field, { kind: 'text' }>): string => {
-  const pattern = form?.pattern ?? '';
-  return value === '' && !pattern.startsWith('^$|') ? `^$|${pattern}` : pattern;
-};
+const patternOf = ({ default: value, form }: Extract<Field, { kind: 'text' }>): { pattern?: string } =>
+  form === undefined ? {} : { pattern: (value === '' ? orNothing(form) : form).pattern };
 
 const schema = (): object => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -19,7 +19,7 @@ import { checkFacts, foundValues, planLines } from './plan.ts';
 import { untilReady } from './rollout.ts';
 import { othersInstalled } from './uninstall-objects.ts';
 import { type SomeValues, VALUE_OPTIONS, valuesOfOptions, valuesOfYaml, wholeValues } from './values.ts';
-import { checkStored, forgeInstalled, installedOf, storedVersions } from './versions.ts';
+import { checkStored, forgeInstalled, installedOf, storedVersions, valuesAfter } from './versions.ts';
 import { type InstallSession, mustBe, someOf } from './waiting.ts';
 
 /** Apart from that of role `cluster`: an apply takes away fields of its own manager only. */
@@ -83,7 +83,7 @@ async function upgrade(args: InstallArguments, session: Session): Promise<number
     );
   }
   if (!args.isDry) session.io.out(`from version ${installed.version} to ${VERSION}\n`);
-  return install({ ...args, isUpgrade: true, chosen: { ...installed.values, ...args.chosen } }, session);
+  return install({ ...args, isUpgrade: true, chosen: valuesAfter(installed, args.chosen) }, session);
 }
 
 function parse(line: CommandLine): InstallArguments {
@@ -99,7 +99,7 @@ function parse(line: CommandLine): InstallArguments {
   const chosen = {
     ...(file !== undefined && valuesOfYaml(readFile(file), file)),
     ...valuesOfOptions(values),
-    ...(name !== undefined && { clusterName: name }),
+    ...(name !== undefined && valuesOfOptions({ 'cluster-name': name }, 'CLUSTER_NAME')),
   };
   return {
     chosen,

@@ -24,7 +24,8 @@ export async function installedImage(session: InstallSession): Promise<string | 
     const image = object?.spec?.template.spec?.containers[0]?.image;
     if (image !== undefined) return image;
   }
-  return (await installedOf(session))?.values.image;
+  const image = (await installedOf(session))?.values['image'];
+  return typeof image === 'string' ? image : undefined;
 }
 
 /** Ends these roles, and cleans every host; returns what was not done. */

@@ -13,7 +13,7 @@ import {
   type ValueName,
   VALUES,
 } from '../../deploy/installation/values.ts';
-import { errorMessage, TributaryError } from '../../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Options } from '../command.ts';
 import { listOf } from '../command-line.ts';
 
@@ -49,13 +49,16 @@ export const VALUE_OPTIONS: Options = Object.fromEntries(
   }),
 );
 
-/** Those that are given on the command line. */
-export function valuesOfOptions(given: Readonly<Record<string, string | undefined>>): SomeValues {
+/** Those that are given on the command line; `where`: not as an option. */
+export function valuesOfOptions(
+  given: Readonly<Record<string, string | undefined>>,
+  where?: string,
+): SomeValues {
   const named = VALUE_NAMES.flatMap((name): [ValueName, unknown][] => {
     const text = given[optionOf(name)];
     return text === undefined ? [] : [[name, ofText(VALUES[name], text)]];
   });
-  return checkedSome(Object.fromEntries(named), (name) => `--${optionOf(name)}`);
+  return checkedSome(Object.fromEntries(named), (name) => where ?? `--${optionOf(name)}`);
 }
 
 /** Left as it is where it cannot be read, so that the check names it. */
@@ -67,7 +70,11 @@ function ofText({ kind }: Field, text: string): unknown {
 }
 
 /** Of a values file: the same as for the chart. */
-export function valuesOfYaml(text: string, file: string): SomeValues {
+export const valuesOfYaml = (text: string, file: string): SomeValues =>
+  checkedSome(uncheckedOfYaml(text, file), (name) => `${file}: ${name}`);
+
+/** What was right for the version that has written it need not be so for this one. */
+export function uncheckedOfYaml(text: string, file: string): Readonly<Record<string, unknown>> {
   let object: unknown;
   try {
     object = parse(text) ?? {};
@@ -77,10 +84,10 @@ export function valuesOfYaml(text: string, file: string): SomeValues {
   if (typeof object !== 'object' || object === null || Array.isArray(object)) {
     throw new TributaryError('Invalid', `${file} does not hold values, such as "clusterName: rome"`);
   }
-  return checkedSome(object as Record<string, unknown>, (name) => `${file}: ${name}`);
+  return object as Record<string, unknown>;
 }
 
-function checkedSome(
+export function checkedSome(
   values: Readonly<Record<string, unknown>>,
   whereOf: (name: ValueName) => string,
 ): SomeValues {
@@ -89,39 +96,43 @@ function checkedSome(
     if (field === undefined)
       return [`${whereOf(name as ValueName)} is no value; there are ${VALUE_NAMES.join(', ')}`];
     const wrong = wrongIn(field, value);
-    return wrong === undefined ? [] : [`${whereOf(name as ValueName)}: ${JSON.stringify(value)} ${wrong}`];
+    return wrong === undefined ? [] : [`${whereOf(name as ValueName)}: ${wrong}`];
   });
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return values;
 }
 
+/** The value and what is wrong with it; undefined: nothing is. */
 function wrongIn(field: Field, value: unknown): string | undefined {
+  const told = (why: string | undefined): string | undefined => why && `${JSON.stringify(value)} ${why}`;
   switch (field.kind) {
     case 'switch':
-      return typeof value === 'boolean' ? undefined : 'is neither true nor false';
+      return told(typeof value === 'boolean' ? undefined : 'is neither true nor false');
     case 'number': {
       const isNumber =
         Number.isInteger(value) && (value as number) >= field.least && (value as number) <= field.most;
-      return isNumber ? undefined : `is no number from ${field.least} to ${field.most}`;
+      return told(isNumber ? undefined : `is no number from ${field.least} to ${field.most}`);
     }
     case 'choice':
-      return field.choices.includes(value as string) ? undefined : `is none of ${field.choices.join(', ')}`;
+      return told(
+        field.choices.includes(value as string) ? undefined : `is none of ${field.choices.join(', ')}`,
+      );
     case 'list':
-      return wrongInList(field, value);
+      return Array.isArray(value) ? wrongInList(field, value) : told('is no list');
     default:
       return wrongText(field.form, value);
   }
 }
 
-function wrongInList({ form }: { form?: Form }, value: unknown): string | undefined {
-  if (!Array.isArray(value)) return 'is no list';
-  return value.map((one) => wrongText(form, one)).find((wrong) => wrong !== undefined);
-}
+const wrongInList = ({ form }: { form?: Form }, all: readonly unknown[]): string | undefined =>
+  all.map((one) => wrongText(form, one)).find((wrong) => wrong !== undefined);
 
 function wrongText(form: Form | undefined, value: unknown): string | undefined {
-  if (typeof value !== 'string') return 'is no text';
-  if (form === undefined || new RegExp(form.pattern, 'u').test(value)) return undefined;
-  return `is not ${form.says}`;
+  if (typeof value !== 'string') return `${JSON.stringify(value)} is no text`;
+  if (form === undefined) return undefined;
+  const isWellFormed = new RegExp(form.pattern, 'u').test(value);
+  const why = isWellFormed ? value !== '' && form.problem?.(value) : `is not ${form.says}`;
+  return why ? `"${value}" ${why}` : undefined;
 }
 
 const ROLES: readonly InstalledRole[] = ['cluster', 'gateway', 'node'];
@@ -135,7 +146,22 @@ export function wholeValues(...parts: readonly SomeValues[]): InstallValues {
     const options = Object.fromEntries(
       args.flatMap((arg, at) => (arg.startsWith('--') ? [[arg.slice(2), args[at + 1]]] : [])),
     ) as Record<string, string>;
-    parseConfig({ options, env: {}, hostname: '' });
+    checkRole(options);
   }
   return values;
+}
+
+/** Roles call some options otherwise than a person who installs does. */
+function checkRole(options: Readonly<Record<string, string>>): void {
+  try {
+    parseConfig({ options, env: {}, hostname: '' });
+  } catch (error) {
+    if (!hasCode(error, 'Invalid')) throw error;
+    const said = errorMessage(error).replaceAll(/--([a-z-]+)/g, (typed, option: string) => {
+      const name = VALUE_NAMES.find((one) => VALUES[one].option?.name === option);
+      return name === undefined ? typed : `--${optionOf(name)}`;
+    });
+    // Its message has the other names: it is not a cause that people should read.
+    throw new TributaryError('Invalid', said);
+  }
 }

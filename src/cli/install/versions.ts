@@ -12,23 +12,29 @@ import type { InstallValues } from '../../deploy/installation/values.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { printYaml } from '../command-line.ts';
 import { found, listed } from './objects.ts';
-import { type SomeValues, valuesOfYaml } from './values.ts';
+import { checkedSome, type SomeValues, uncheckedOfYaml } from './values.ts';
 import type { InstallSession } from './waiting.ts';
 
 const REF = { namespace: SYSTEM_NAMESPACE, name: 'tributary-installation' };
 
 export interface Installed {
   readonly version: string;
-  readonly values: SomeValues;
+  readonly values: Readonly<Record<string, unknown>>;
 }
+
+const WHERE = `ConfigMap ${REF.namespace}/${REF.name}`;
 
 /** Undefined where `tributary install` has not been here. */
 export async function installedOf(session: InstallSession): Promise<Installed | undefined> {
   const map = await found(session, configMaps, REF);
   if (map === undefined) return undefined;
   const { version = '', values = '' } = map.data ?? {};
-  return { version, values: valuesOfYaml(values, `ConfigMap ${REF.namespace}/${REF.name}`) };
+  return { version, values: uncheckedOfYaml(values, WHERE) };
 }
+
+/** What is chosen now takes the place of what was installed, also where that is no longer permitted. */
+export const valuesAfter = ({ values }: Installed, chosen: SomeValues): SomeValues =>
+  checkedSome({ ...values, ...chosen }, (name) => `${WHERE}: ${name}`);
 
 /** What the next `tributary upgrade` begins with. */
 export const forgeInstalled = (version: string, values: InstallValues): ManifestOf<ConfigMap> => ({

@@ -2,6 +2,9 @@
  * What a person can choose of an installation. These few values are those of `tributary install --values` and of the Helm
  * chart; both are made from this table. `''`, `[]` and 0 mean: not chosen.
  */
+import { OWN_CLUSTER_NAME_FORM } from '../../api/forms.ts';
+import { OWN_CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
+import { prefixProblem } from '../../lib/prefix.ts';
 import type { ServiceType } from '../cluster.ts';
 
 export interface InstallValues {
@@ -56,6 +59,8 @@ export interface Form {
   readonly pattern: string;
   /** Follows "is not". */
   readonly says: string;
+  /** What a pattern cannot say; undefined: nothing is wrong. */
+  readonly problem?: (text: string) => string | undefined;
 }
 
 export type Field = FieldBase &
@@ -68,16 +73,23 @@ export type Field = FieldBase &
   );
 
 /** Nothing is written where it was not chosen. */
-const orNothing = ({ pattern, says }: Form): Form => ({ pattern: `^$|${pattern}`, says });
+export const orNothing = (form: Form): Form =>
+  form.pattern.startsWith('^$|') ? form : { ...form, pattern: `^$|${form.pattern}` };
 
 /** As the forges check it; absent is no name of an image. */
 const IMAGE: Form = {
   pattern: '^[a-zA-Z0-9][-a-zA-Z0-9._/:@]{0,511}$',
   says: 'the name of an image, such as registry.example.org/tributary:1',
 };
-const NAME: Form = { pattern: '^.{1,63}$', says: 'a name of 1 to 63 characters' };
-/** The program itself checks the rest. */
-const CIDR: Form = { pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', says: 'of the form ADDRESS/BITS' };
+const NAME: Form = { pattern: OWN_CLUSTER_NAME_PATTERN, says: OWN_CLUSTER_NAME_FORM };
+const CIDR: Form = {
+  pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$',
+  says: 'of the form ADDRESS/BITS',
+  problem: (text) => {
+    const why = prefixProblem(text);
+    return why && `is not a CIDR: ${why}`;
+  },
+};
 const HOST_AND_PORT: Form = { pattern: '^.+:[0-9]{1,5}$', says: 'of the form HOST:PORT' };
 const ADDRESS: Form = { pattern: '^[0-9a-fA-F.:]+$', says: 'an IP address' };
 const HTTPS: Form = { pattern: '^https://.+$', says: 'of the form https://HOST[:PORT]' };
@@ -108,7 +120,7 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     kind: 'text',
     default: 'cluster',
     form: NAME,
-    what: 'What people call this cluster; peers see it.',
+    what: 'What people call this cluster, a DNS label. Peers see it, and name their virtual node after it.',
     ...ofCluster('cluster-name'),
   },
   logLevel: {

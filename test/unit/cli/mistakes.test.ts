@@ -13,6 +13,8 @@ const MILAN = 'milan'.padEnd(26, 'a');
 const DURATION = 'is not a duration from 1s to 3650d, such as 60s or 1h';
 const NO_DNS_NAME = 'is not a DNS name: lower-case letters, digits and dashes, no dash at an end';
 const NO_SUBDOMAIN = 'is not a DNS name: lower-case letters, digits and dashes or dots, no dash at an end';
+const NO_LABEL =
+  'is not a DNS label, such as rome-2: at most 63 lower-case letters, digits and dashes, no dash at an end';
 const NOBODY = 'no ForeignCluster has the name or ClusterID "nobody"; see: tributary peerings';
 const NOBODY_ASKS =
   '"nobody" neither asks to run pods here nor has made an offer; who does: kubectl get peeringrequests,advertisements';
@@ -34,8 +36,15 @@ const IN_THE_LINE: readonly Mistake[] = [
     2,
     '--image: "Not*An*Image" is not the name of an image, such as registry.example.org/tributary:1',
   ],
-  ['install --advertise 192.0.2.1', 2, '--advertise: ["192.0.2.1"] is not of the form HOST:PORT'],
-  ['install --pod-cidrs 10.0.0.0', 2, '--pod-cidrs: ["10.0.0.0"] is not of the form ADDRESS/BITS'],
+  ['install --advertise 192.0.2.1', 2, '--advertise: "192.0.2.1" is not of the form HOST:PORT'],
+  ['install --pod-cidrs 10.0.0.0', 2, '--pod-cidrs: "10.0.0.0" is not of the form ADDRESS/BITS'],
+  [
+    'install --pod-cidrs 10.0.0.0/99',
+    2,
+    '--pod-cidrs: "10.0.0.0/99" is not a CIDR: the prefix length is not a number from 0 to 32',
+  ],
+  ['install Rome!', 2, `CLUSTER_NAME: "Rome!" ${NO_LABEL}`],
+  ['install --cluster-name Rome', 2, `--cluster-name: "Rome" ${NO_LABEL}`],
   ['install --api-server 192.0.2.1', 2, '--api-server: "192.0.2.1" is not of the form https://HOST[:PORT]'],
   ['upgrade --imag x', 2, 'unknown option "--imag"; did you mean --image?'],
   ['uninstall --drain-timeout 5', 2, `--drain-timeout: "5" ${DURATION}`],
@@ -122,6 +131,80 @@ const IN_THE_LINE: readonly Mistake[] = [
   ['completion', 2, 'SHELL is missing'],
   ['completion csh', 2, 'SHELL must be one of bash, zsh, fish, not "csh"'],
   ['run', 2, 'say which: cluster, gateway, node, peer, all'],
+  ['run clustr', 2, 'unknown command "clustr"; did you mean cluster?'],
+  ['run cluster now', 2, 'unexpected argument "now"'],
+  ['run cluster --pod-cidrs 10.0.0.0/8', 2, 'unknown option "--pod-cidrs"; did you mean --pod-cidr?'],
+  ['run cluster --cluster-name', 2, '--cluster-name needs a value'],
+  ['run cluster --advertise --dashboard on', 2, '--advertise needs a value; "--dashboard" follows it'],
+];
+
+const NO_SERVER =
+  'no API server is known: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, as they are in a pod. ' +
+  'Outside of pods, name one: --kubeconfig FILE';
+
+/** What the roles themselves find: options, then what their environment says. No `see: ...` follows: pods cannot read it. */
+const OF_ROLES: readonly (readonly [
+  role: string,
+  options: string,
+  complaint: string,
+  env?: Readonly<Record<string, string>>,
+])[] = [
+  ['cluster', '', NO_SERVER],
+  ['cluster', '--cluster-name Rome_2', `--cluster-name: "Rome_2" ${NO_LABEL}`],
+  [
+    'cluster',
+    '',
+    `$TRIBUTARY_CLUSTER_NAME: "Rome City!" ${NO_LABEL}`,
+    { TRIBUTARY_CLUSTER_NAME: 'Rome City!' },
+  ],
+  [
+    'cluster',
+    '',
+    '$TRIBUTARY_LOG_LEVEL must be one of debug, info, warn, error, not "loud"',
+    { TRIBUTARY_LOG_LEVEL: 'loud' },
+  ],
+  ['cluster', '--log-level loud', '--log-level must be one of debug, info, warn, error, not "loud"'],
+  [
+    'cluster',
+    '',
+    'there is no kubeconfig /no/such (--kubeconfig, or $KUBECONFIG)',
+    { KUBECONFIG: '/no/such' },
+  ],
+  ['cluster', '--kubeconfig package.json', 'kubeconfig: no context given and no current-context set'],
+  ['cluster', '--kubeconfig package.json --context rome', 'kubeconfig: context "rome" is not in the file'],
+  [
+    'cluster',
+    '--pod-cidr 10.0.0.0/99',
+    '--pod-cidr: "10.0.0.0/99" is not a CIDR: the prefix length is not a number from 0 to 32',
+  ],
+  ['cluster', '--dashboard yes', '--dashboard must be on or off, not "yes"'],
+  ['cluster', '--peering-port http', '--peering-port must be a port, not "http"'],
+  [
+    'cluster',
+    '--credential-seconds 5',
+    '--credential-seconds must be a number of seconds from 600 to a year, not "5"',
+  ],
+  [
+    'cluster',
+    '--offload-strategy Remote',
+    '--offload-strategy needs --offload-namespaces: it says where pods of those namespaces may run',
+  ],
+  [
+    'cluster',
+    '--ops-port x --dashboard maybe',
+    '--ops-port must be a port, not "x"; --dashboard must be on or off, not "maybe"',
+  ],
+  ['gateway', '--node-name rome-1', NO_SERVER],
+  ['gateway', '--tunnel-endpoint vpn', '--tunnel-endpoint: not HOST:PORT or [IPv6]:PORT: "vpn"'],
+  ['gateway', '--lease-seconds 0', '--lease-seconds must be a number of seconds from 1 to a year, not "0"'],
+  ['node', '', NO_SERVER],
+  ['node', '--tunnel-mtu 12', '--tunnel-mtu must be from 1280 to 9000 bytes, not "12"'],
+  ['peer', '', 'name the VirtualNode to serve: --virtual-node NAME'],
+  ['peer', '--virtual-node milan', 'say where the API server reaches this agent: --node-address or $POD_IP'],
+  ['peer', '--virtual-node milan', NO_SERVER, { POD_IP: '10.0.0.1' }],
+  ['peer', '--tls-cert-file x', '--tls-cert-file and --tls-private-key-file go together'],
+  ['all', '--network maybe', '--network must be on or off, not "maybe"'],
+  ['all', '', NO_SERVER],
 ];
 
 /** A mistake that the cluster shows. */
@@ -185,6 +268,45 @@ describe('a mistake in the line', () => {
       );
     });
     expect(none).toEqual(['kernel-wireguard']);
+  });
+});
+
+describe('a mistake in what a role is told', () => {
+  const NAMES = [
+    'KUBECONFIG',
+    'TRIBUTARY_CLUSTER_NAME',
+    'TRIBUTARY_LOG_LEVEL',
+    'POD_IP',
+    'KUBERNETES_SERVICE_HOST',
+  ];
+  // oxlint-disable-next-line node/no-process-env
+  const { env } = process;
+  let before: Record<string, string | undefined>;
+  beforeEach(() => {
+    before = Object.fromEntries(NAMES.map((name) => [name, env[name]]));
+    for (const name of NAMES) delete env[name];
+  });
+  afterEach(() => {
+    for (const [name, value] of Object.entries(before)) {
+      if (value === undefined) delete env[name];
+      else env[name] = value;
+    }
+  });
+
+  test.each(OF_ROLES)('tributary run %s %s: %s', async (role, options, complaint, further = {}) => {
+    Object.assign(env, further);
+    let err = '';
+    const io = { out: () => {}, err: (text: string) => void (err += text) };
+    const words = ['run', role, ...options.split(' ').filter((word) => word !== '')];
+    const code = await runCli(words, io, new AbortController().signal);
+    expect([code, err]).toEqual([2, `tributary run ${role}: ${complaint}\n`]);
+  });
+
+  test('no role is left out', () => {
+    const roles = PROGRAM.children?.find(({ spec }) => spec.name === 'run')?.spec.children ?? [];
+    expect(roles.map(({ spec }) => spec.name).toSorted()).toEqual(
+      [...new Set(OF_ROLES.map(([role]) => role))].toSorted(),
+    );
   });
 });
 

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+
+import { valuesOfYaml, wholeValues } from '../../../../src/cli/install/values.ts';
+import { valuesAfter } from '../../../../src/cli/install/versions.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..', '..');
+
+describe('the name of a cluster', () => {
+  const { properties } = JSON.parse(readFileSync(join(root, 'deploy/chart/values.schema.json'), 'utf8')) as {
+    properties: { clusterName: { pattern: string } };
+  };
+  const inSchema = new RegExp(properties.clusterName.pattern, 'u');
+
+  test.each(['rome', 'rome-2', '7', 'r'.repeat(63)])('%s', (name) => {
+    expect(valuesOfYaml(`clusterName: "${name}"`, 'f')).toEqual({ clusterName: name });
+    expect(inSchema.test(name)).toBe(true);
+  });
+
+  test.each(['Rome', 'Rome City!', 'rome_2', 'rome.it', '-rome', 'rome-', '', 'r'.repeat(64)])(
+    '"%s" is refused, by the chart too',
+    (name) => {
+      expect(() => valuesOfYaml(`clusterName: "${name}"`, 'f')).toThrow(
+        `f: clusterName: "${name}" is not a DNS label`,
+      );
+      expect(inSchema.test(name)).toBe(false);
+    },
+  );
+
+  test('that an older version has taken can be replaced by an upgrade', () => {
+    const installed = { version: '0.1.0', values: { clusterName: 'Rome City!', image: 'tributary:1' } };
+    expect(() => valuesAfter(installed, {})).toThrow(
+      'ConfigMap tributary-system/tributary-installation: clusterName: "Rome City!" is not a DNS label',
+    );
+    const clusterName = 'rome-city';
+    expect(valuesAfter(installed, { clusterName })).toEqual({ clusterName, image: 'tributary:1' });
+  });
+});
+
+test('what a role refuses is told under the name of the value', () => {
+  const values = { podCidrs: ['10.0.0.0/8'], externalCidr: '10.70.0.0/20' };
+  expect(() => wholeValues(values)).toThrow(
+    '--external-cidr 10.70.0.0/20 overlaps with 10.0.0.0/8; name a range that nothing uses',
+  );
+  expect(() => wholeValues({ podCidrs: ['10.0.0.0/99'] })).toThrow(
+    '--pod-cidrs: "10.0.0.0/99" is not a CIDR',
+  );
+});
