@@ -46,6 +46,10 @@ export function required(line: CommandLine, name: string): string {
   return value;
 }
 
+/** The value of an option with choices, as a field of a spec; the parser has checked the choice. */
+export const chosen = <Spec>(value: string | undefined, field: keyof Spec): Partial<Spec> =>
+  value === undefined ? {} : ({ [field]: value } as Partial<Spec>);
+
 /** `a,b` as a list; empty where the option is not given. */
 export const listOf = (value: string | undefined): string[] =>
   (value ?? '')

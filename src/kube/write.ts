@@ -1,7 +1,7 @@
 import type { ResourceType } from '../api/resources.ts';
-import type { KubeObject } from '../api/wire.ts';
+import type { DraftMeta, KubeObject } from '../api/wire.ts';
 import { deepEqual } from '../lib/equality.ts';
-import { ignoring } from '../lib/errors.ts';
+import { hasCode, ignoring } from '../lib/errors.ts';
 import type { CallOptions, DeleteOptions, KubeClient } from './client.ts';
 
 type WithStatus = KubeObject & { status?: unknown };
@@ -48,6 +48,21 @@ export async function patchMetadataIfDiffers<T extends KubeObject>(
   const { uid } = object.metadata;
   const body = { metadata: { uid, ...(labels && { labels }), ...(annotations && { annotations }) } };
   return client.patch(type, object.metadata, { type: 'merge', body }, signal === undefined ? {} : { signal });
+}
+
+/** Makes an object, or merges `body` into the one of that name. */
+export async function createOrMerge<T extends KubeObject>(
+  client: Pick<KubeClient, 'create' | 'patch'>,
+  type: ResourceType<T>,
+  draft: Omit<T, 'metadata'> & { metadata: DraftMeta & { name: string } },
+  { body, ...options }: { body: object } & Pick<CallOptions, 'signal'>,
+): Promise<T> {
+  try {
+    return await client.create(type, draft, options);
+  } catch (error) {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
+    return client.patch(type, draft.metadata, { type: 'merge', body }, options);
+  }
 }
 
 /** Deletes this object and no other of its name. One that is gone, or was replaced by another, counts as deleted. */

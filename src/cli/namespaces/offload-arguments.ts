@@ -9,7 +9,7 @@ import { nodeLabelsOf } from '../../api/node-labels.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Options } from '../command.ts';
-import { type CommandLine, listOf, wrongForm } from '../command-line.ts';
+import { chosen, type CommandLine, listOf, wrongForm } from '../command-line.ts';
 import { timeoutMsOf } from '../durations.ts';
 import { clusterNameOf, providerOf } from '../look/use.ts';
 import { OVERWRITE } from '../overwrite.ts';
@@ -58,14 +58,12 @@ export const OFFLOAD_OPTIONS: Options = {
 };
 
 export function parseOffload({ values, flags, positionals: [name = ''] }: CommandLine): OffloadArguments {
-  const podStrategy = values['strategy'] as NamespaceOffloadingSpec['podStrategy'];
-  const existingPods = values['existing-pods'] as NamespaceOffloadingSpec['existingPods'];
   return {
     namespace: checkedNamespace(name),
     spec: {
-      ...(podStrategy && { podStrategy }),
+      ...chosen<NamespaceOffloadingSpec>(values['strategy'], 'podStrategy'),
       ...naming(values['name-mapping']),
-      ...(existingPods && { existingPods }),
+      ...chosen<NamespaceOffloadingSpec>(values['existing-pods'], 'existingPods'),
     },
     clusters: clustersOf(values['clusters']),
     mayOverwrite: flags.has('overwrite'),

@@ -6,7 +6,7 @@ import { present } from '../../lib/fields.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import type { Options } from '../command.ts';
-import { listOf, wrongForm, type CommandIo, type CommandLine } from '../command-line.ts';
+import { chosen, listOf, wrongForm, type CommandIo, type CommandLine } from '../command-line.ts';
 import { timeoutMsOf } from '../durations.ts';
 import type { Where } from '../kubeconfig.ts';
 
@@ -103,13 +103,14 @@ export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerA
   const token = values['token'] === '-' ? await readToken(io) : values['token']?.trim();
   const clusterID = identity(values['id'], token);
   if (clusterID === undefined) checkSomebodyIsThere(flags, io);
-  const { name, incoming, namespaces } = values;
+  const { name, outgoing, incoming, namespaces } = values;
   return {
     endpoint: checkedEndpoint(endpoint),
     ...present({ clusterID, token }),
     ...(name !== undefined && { name: checkedSubdomain('--name', name) }),
-    outgoing: wish('outgoing', values['outgoing'] ?? 'Enabled'),
-    ...(incoming !== undefined && { incoming: wish('incoming', incoming) }),
+    outgoing: 'Enabled',
+    ...chosen<PeerArguments>(outgoing, 'outgoing'),
+    ...chosen<PeerArguments>(incoming, 'incoming'),
     ...(namespaces !== undefined && { namespaces: checkedNamespaces(namespaces) }),
     timeoutMs: timeoutMsOf(line, DEFAULT_TIMEOUT),
   };
@@ -156,10 +157,4 @@ function checkedEndpoint(text: string): string {
   const endpoint = isBare ? `${text}:${DEFAULT_PORT}` : text;
   if (new RegExp(ENDPOINT_PATTERN, 'u').test(endpoint)) return endpoint;
   throw new TributaryError('Invalid', `ENDPOINT "${text}" is not of the form HOST:PORT`);
-}
-
-function wish(option: string, text: string): PeeringWish {
-  const found = WISHES.find((one) => one === text);
-  if (found !== undefined) return found;
-  throw new TributaryError('Invalid', `--${option} "${text}" is none of ${WISHES.join(', ')}`);
 }

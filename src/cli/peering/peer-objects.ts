@@ -7,15 +7,14 @@ import {
   peerTokenSecretName,
   type PeeringWish,
 } from '../../api/foreign-cluster.ts';
-import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
-import { ANNOTATION_FORCE } from '../../api/names.ts';
+import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { forgePeerToken, ownedBy, peerSpec, peerTokenRef, unforced } from '../../api/peer-wish.ts';
 import { secrets } from '../../api/resources.ts';
+import { createOrMerge } from '../../kube/write.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
 import { idOf, listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';
-
-const TOKEN_KEY = 'token';
 
 export interface WrittenCluster {
   object: ForeignCluster;
@@ -28,7 +27,6 @@ export interface WrittenCluster {
 export async function writeCluster(args: PeerArguments, session: Session): Promise<WrittenCluster> {
   const previous = existing(await listClusters(session), args);
   const name = previous?.metadata.name ?? nameOf(args);
-  // The Secret comes first: nobody may see a reference to a Secret that does not exist.
   if (args.token !== undefined) await writeToken(name, args.token, session);
   const written =
     previous === undefined ? await made(name, args, session) : await changed(previous, args, session);
@@ -38,7 +36,7 @@ export async function writeCluster(args: PeerArguments, session: Session): Promi
 
 async function made(name: string, args: PeerArguments, session: Session): Promise<WrittenCluster> {
   const { client, signal } = session;
-  const draft = { metadata: { name }, spec: specOf(name, args) };
+  const draft = { metadata: { name }, spec: peerSpec(name, args) };
   try {
     return { object: await client.create(foreignClusters, draft, { signal }), isNew: true };
   } catch (error) {
@@ -80,34 +78,16 @@ function nameOf({ name, clusterID, endpoint }: PeerArguments): string {
   return name ?? clusterID ?? host.replaceAll(/[^a-z0-9.]+/g, '-').replaceAll(/^[-.]+|[-.]+$/g, '');
 }
 
-const specOf = (name: string, args: PeerArguments): ForeignClusterSpec => {
-  const { clusterID, endpoint, outgoing, incoming, namespaces, token } = args;
-  return {
-    ...(clusterID !== undefined && { clusterID }),
-    ...(endpoint !== undefined && { endpoint }),
-    outgoing,
-    ...(incoming !== undefined && { incoming }),
-    ...(namespaces !== undefined && { namespaces }),
-    ...(token !== undefined && { joinTokenSecretRef: { name: peerTokenSecretName(name), key: TOKEN_KEY } }),
-  };
-};
-
 async function changed(
   previous: ForeignCluster,
   args: PeerArguments,
   { client, signal }: Session,
 ): Promise<WrittenCluster> {
   const { name } = previous.metadata;
-  const body = { spec: specOf(name, args), ...unforced(previous) };
+  const body = { spec: peerSpec(name, args), ...unforced(previous) };
   const object = await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
   return { object, isNew: false, previous };
 }
-
-/** Part of a patch: the next end waits again for the other cluster. */
-const unforced = ({ metadata: { annotations = {} } }: ForeignCluster): object =>
-  Object.hasOwn(annotations, ANNOTATION_FORCE)
-    ? { metadata: { annotations: { [ANNOTATION_FORCE]: null } } }
-    : {};
 
 /**
  * Lifts what `tributary unpeer` has left in its ForeignCluster: not to peer. Returns what says it again; undefined: nobody has
@@ -148,7 +128,7 @@ export async function giveToken(
     const body = { spec: { joinTokenSecretRef } };
     await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
   };
-  await refer({ name: ref.name, key: TOKEN_KEY });
+  await refer(peerTokenRef(name));
   await ownToken(cluster, session);
   return async () => {
     await refer(cluster.spec?.joinTokenSecretRef ?? null);
@@ -158,24 +138,13 @@ export async function giveToken(
 }
 
 async function writeToken(cluster: string, token: string, { client, signal }: Session): Promise<void> {
-  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(cluster) };
-  const data = { [TOKEN_KEY]: Buffer.from(token).toString('base64') };
-  try {
-    const metadata = { ...ref, labels: { [LABEL_APP_NAME]: APP_NAME } };
-    await client.create(secrets, { metadata, type: 'Opaque', data }, { signal });
-  } catch (error) {
-    if (!hasCode(error, 'AlreadyExists')) throw error;
-    await client.patch(secrets, ref, { type: 'merge', body: { data } }, { signal });
-  }
+  const secret = forgePeerToken(cluster, token);
+  await createOrMerge(client, secrets, secret, { body: { data: secret.data }, signal });
 }
 
-/** The Secret goes when the ForeignCluster does. */
-async function ownToken({ metadata }: ForeignCluster, { client, signal }: Session): Promise<void> {
-  const { name, uid } = metadata;
-  const owner = { apiVersion: 'tributary.dev/v1alpha1', kind: 'ForeignCluster', name, uid };
-  const body = { metadata: { ownerReferences: [owner] } };
-  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(name) };
-  await client.patch(secrets, ref, { type: 'merge', body }, { signal });
+async function ownToken(cluster: ForeignCluster, { client, signal }: Session): Promise<void> {
+  const ref = { namespace: SYSTEM_NAMESPACE, name: peerTokenSecretName(cluster.metadata.name) };
+  await client.patch(secrets, ref, { type: 'merge', body: ownedBy(cluster) }, { signal });
 }
 
 /**

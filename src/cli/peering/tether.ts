@@ -10,10 +10,10 @@ import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { OFFER_LIMITS } from '../../api/limits.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
-import { ignoring, TributaryError } from '../../lib/errors.ts';
+import { ignoring } from '../../lib/errors.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import type { Command } from '../command.ts';
-import { type CommandLine, EXIT } from '../command-line.ts';
+import { chosen, type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds, timeoutMsOf } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
 import { clusterCommand, type Session } from './environment.ts';
@@ -76,12 +76,8 @@ function termsOf({ values, flags }: CommandLine): Omit<TetherSpec, 'cluster'> {
     ...(lostAfter !== undefined && {
       lostAfterSeconds: parseSeconds(lostAfter, { option: 'lost-after', ...TETHER_LIMITS.lostAfterSeconds }),
     }),
-    ...(afterLoss !== undefined && {
-      afterLoss: oneOf('--after-loss', AFTER_LOSS, afterLoss),
-    }),
-    ...(whenLost !== undefined && {
-      whenLost: oneOf('--when-lost', WHEN_LOST, whenLost),
-    }),
+    ...chosen<TetherSpec>(afterLoss, 'afterLoss'),
+    ...chosen<TetherSpec>(whenLost, 'whenLost'),
     ...(keepFor !== undefined && {
       keepForSeconds: parseSeconds(keepFor, {
         option: 'keep-for',
@@ -91,12 +87,6 @@ function termsOf({ values, flags }: CommandLine): Omit<TetherSpec, 'cluster'> {
     }),
     ...(flags.has('evict') && { evict: true }),
   };
-}
-
-function oneOf<T extends string>(option: string, all: readonly T[], text: string): T {
-  const found = all.find((one) => one === text);
-  if (found !== undefined) return found;
-  throw new TributaryError('Invalid', `${option} is ${all.join(' or ')}, not "${text}"`);
 }
 
 async function tether(args: TetherArguments, session: Session): Promise<number> {

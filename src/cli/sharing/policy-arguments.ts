@@ -9,7 +9,7 @@ import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { ArgumentSpec, Options } from '../command.ts';
-import { type CommandLine, listOf, wrongForm } from '../command-line.ts';
+import { chosen, type CommandLine, listOf, wrongForm } from '../command-line.ts';
 import { OVERWRITE } from '../overwrite.ts';
 import { findCluster, idOf } from '../peering/foreign-clusters.ts';
 
@@ -105,10 +105,6 @@ export function parseAccept(line: CommandLine): PolicyArguments<AcceptancePolicy
     ...chosen<AcceptancePolicySpec>(values['shape'], 'shape'),
   });
 }
-
-/** The parser has checked the choice. */
-const chosen = <Spec>(value: string | undefined, field: keyof Spec): Partial<Spec> =>
-  value === undefined ? {} : ({ [field]: value } as Partial<Spec>);
 
 const common = <Spec>(line: CommandLine, spec: Partial<Spec>): PolicyArguments<Spec> => ({
   name: checkedSubdomain('NAME', line.positionals[0] ?? ''),
