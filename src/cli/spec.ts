@@ -28,6 +28,8 @@ export interface ArgumentSpec {
   readonly isVariadic?: boolean;
   readonly choices?: readonly string[];
   readonly names?: Names;
+  /** Offered by completion besides names; other values are possible. */
+  readonly words?: readonly string[];
 }
 
 export interface OptionSpec {

@@ -126,14 +126,19 @@ function argumentAt(all: readonly ArgumentSpec[], index: number): ArgumentSpec |
 const EITHER = /^[a-z]+(?:\|[a-z]+)+$/;
 
 function valuesOf(
-  { choices, names, ...spec }: Pick<OptionSpec, 'choices' | 'names' | 'value'>,
+  {
+    choices,
+    names,
+    words = [],
+    ...spec
+  }: Pick<OptionSpec, 'choices' | 'names' | 'value'> & Pick<ArgumentSpec, 'words'>,
   cursor: string,
   before: string,
 ): Fitting {
   const { value: called = '' } = spec;
   const isList = called.endsWith(',...');
   const prefix = before + (isList ? cursor.slice(0, cursor.lastIndexOf(',') + 1) : '');
-  const known = choices ?? (EITHER.test(called) ? called.split('|') : []);
+  const known = choices ?? [...words, ...(EITHER.test(called) ? called.split('|') : [])];
   return {
     candidates: known.map((value) => ({ value: prefix + value })),
     prefix,

@@ -2,6 +2,7 @@
 import { acceptancePolicies } from '../../api/acceptance-policy.ts';
 import { advertisements } from '../../api/advertisement.ts';
 import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import { namespaces, type ResourceType } from '../../api/resources.ts';
@@ -68,16 +69,21 @@ async function listed(
       const entries = await new JoinTokens(options).list(signal);
       return entries.map(({ name, expires }) => ({ value: name, text: `until ${expires}` }));
     }
+    // Parts of the cluster itself never leave it.
+    case 'namespaces':
+      return (await all(namespaces)).filter(({ value }) => !isClusterNamespace(value, SYSTEM_NAMESPACE));
     default:
       return all(TYPES[names]);
   }
 }
 
 const TYPES: Readonly<
-  Record<Exclude<ClusterNames, 'foreignclusters' | 'policies' | 'tokens'>, ResourceType<KubeObject>>
+  Record<
+    Exclude<ClusterNames, 'foreignclusters' | 'namespaces' | 'policies' | 'tokens'>,
+    ResourceType<KubeObject>
+  >
 > = {
   advertisements,
-  namespaces,
   peeringrequests: peeringRequests,
   virtualnodes: virtualNodes,
 };

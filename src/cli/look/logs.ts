@@ -27,6 +27,9 @@ interface LogsArguments {
   sinceSeconds: number | undefined;
 }
 
+/** An agent is named by its peer. */
+const ROLES = ['cluster', 'gateway', 'node'];
+
 export const logsCommand: Command = clusterCommand({
   name: 'logs',
   summary: 'Show logs of the parts of Tributary in this cluster.',
@@ -36,6 +39,7 @@ export const logsCommand: Command = clusterCommand({
       name: 'ROLE|PEER',
       text: 'cluster, gateway or node; or the agent of a peer, by its name or ClusterID',
       isOptional: true,
+      words: ROLES,
       names: 'foreignclusters',
     },
   ],
@@ -80,14 +84,17 @@ async function logs(args: LogsArguments, session: Session): Promise<number> {
   const chosen = await podsOf(args.whose, session);
   const width = Math.max(...chosen.map(({ metadata }) => metadata.name.length));
   const paint = painter(io);
-  let isFailed = false;
+  let [isFailed, read, told] = [false, 0, 0];
   await eachAtOnce(chosen, args.isFollowed ? AT_ONCE : 1, async (pod) => {
     const prefix =
       chosen.length === 1 || args.isRaw ? '' : `${paint('bold', pod.metadata.name.padEnd(width))} `;
     try {
       for await (const line of linesOf(pod, args, session)) {
+        read += 1;
         const shown = logLine(line, { least: args.level, paint, isRaw: args.isRaw });
-        if (shown !== undefined) io.out(`${prefix}${shown}\n`);
+        if (shown === undefined) continue;
+        told += 1;
+        io.out(`${prefix}${shown}\n`);
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -96,7 +103,15 @@ async function logs(args: LogsArguments, session: Session): Promise<number> {
       io.err(`logs of ${pod.metadata.name}: ${errorMessage(error)}\n`);
     }
   });
+  if (told === 0 && !isFailed && !signal.aborted) io.err(nothingIn(read, args));
   return isFailed ? EXIT.failed : EXIT.ok;
+}
+
+function nothingIn(read: number, { level, sinceSeconds }: LogsArguments): string {
+  const when = sinceSeconds === undefined ? '' : ` of the last ${sinceSeconds} s`;
+  if (read === 0) return `There are no lines${when}.\n`;
+  const more = sinceSeconds === undefined ? ' To read more of them: --tail N' : '';
+  return `None of the ${read} lines that were read${when} is of level ${level} or above.${more}\n`;
 }
 
 async function* linesOf(
@@ -159,7 +174,7 @@ async function agentOf(whose: string, ours: readonly Pod[], { client, signal }: 
   );
   if (byName.length > 0) return byName;
   const list = await client.list(foreignClusters, { signal }).catch(ignoring('Forbidden'));
-  const isKnown = ['cluster', 'gateway', 'node'].includes(whose);
+  const isKnown = ROLES.includes(whose);
   if (isKnown) throw new TributaryError('NotFound', `no pod of the role ${whose} is in this cluster`);
   const id = idOf(peerOf(list?.items ?? [], whose));
   const found = ours.filter(({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === id && id !== undefined);

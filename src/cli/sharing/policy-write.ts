@@ -22,6 +22,7 @@ import {
   selectorOf,
   SHARE_OPTIONS,
 } from './policy-arguments.ts';
+import { valueText } from './policy-text.ts';
 
 interface Policy<Spec> extends KubeObject {
   spec: Spec;
@@ -114,10 +115,9 @@ async function wantedOf<Spec extends { peers: PeerSelector }>(
   if (before === undefined || mayOverwrite) return wanted;
   const [first] = differing(wanted, before.spec);
   if (first === undefined) return wanted;
-  const now = JSON.stringify(before.spec[first]);
   throw new TributaryError(
     'Conflict',
-    `${kind} ${name} has ${first} ${now}; to change that, add --overwrite`,
+    `${kind} ${name} has ${first}: ${valueText(first, before.spec[first])}; to change that, add --overwrite`,
   );
 }
 

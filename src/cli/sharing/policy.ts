@@ -1,10 +1,13 @@
 /** `tributary policy`: what this cluster lends, and what it takes from others. */
-import { type AcceptancePolicy, acceptancePolicies } from '../../api/acceptance-policy.ts';
+import {
+  type AcceptancePolicy,
+  acceptancePolicies,
+  type AcceptancePolicySpec,
+} from '../../api/acceptance-policy.ts';
 import { ANNOTATION_END_NOW } from '../../api/names.ts';
-import type { PeerSelector } from '../../api/peer-selector.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import type { ResourceType } from '../../api/resources.ts';
-import { type SharingPolicy, sharingPolicies } from '../../api/sharing-policy.ts';
+import { type SharingPolicy, sharingPolicies, type SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
@@ -14,6 +17,7 @@ import { formatOf, OUTPUT, printedAs } from '../output.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { table } from '../peering/terminal-text.ts';
 import { POLICY_NAME } from './policy-arguments.ts';
+import { amountsText, peersText } from './policy-text.ts';
 import { acceptCommand, shareCommand } from './policy-write.ts';
 
 type Policy = SharingPolicy | AcceptancePolicy;
@@ -35,8 +39,8 @@ const listCommand = clusterCommand({
       client.list(acceptancePolicies, { signal }),
     ]);
     const rows = [
-      ...sharing.map((one) => row('share', one, howMuch(one.spec.sharePercent ?? 50, one.spec.limits))),
-      ...accepting.map((one) => row('accept', one, howMuch(undefined, one.spec.ceilings))),
+      ...sharing.map((one) => row('share', one, lentText(one.spec))),
+      ...accepting.map((one) => row('accept', one, takenText(one.spec))),
     ];
     const none =
       'No policy: nothing is lent, and nothing is taken by itself. See: tributary policy share --help\n';
@@ -55,33 +59,16 @@ const row = (does: Does, { metadata, spec, status }: Policy, amount: string): st
   String(status?.peers?.length ?? 0),
 ];
 
-/** Pure. */
-export function peersText({
-  clusterIDs = [],
-  networkKeySecretRef,
-  matchLabels,
-  anyone,
-  discovery,
-}: PeerSelector): string {
-  const who = [
-    ...(anyone === true ? ['anyone'] : []),
-    ...clusterIDs,
-    ...(networkKeySecretRef === undefined ? [] : [`key ${networkKeySecretRef.name}`]),
-    ...Object.entries(matchLabels ?? {}).map(([key, value]) => `${key}=${value}`),
-  ];
-  const found =
-    discovery === undefined || discovery.length === 0 ? '' : ` (found by ${discovery.join(', ')})`;
-  return who.length === 0 ? 'nobody' : `${who.join(', ')}${found}`;
+const lentText = ({ sharePercent = 50, limits }: SharingPolicySpec): string =>
+  [`${sharePercent} %`, ...bound('at most', limits)].join(', ');
+
+function takenText({ minimum, ceilings }: AcceptancePolicySpec): string {
+  const parts = [...bound('at least', minimum), ...bound('at most', ceilings)];
+  return parts.length === 0 ? 'all that is offered' : parts.join('; ');
 }
 
-function howMuch(share: number | undefined, bounds: ResourceList = {}): string {
-  const most = Object.entries(bounds).map(([resource, amount]) => `${resource} ${amount}`);
-  const parts = [
-    ...(share === undefined ? [] : [`${share} %`]),
-    ...(most.length === 0 ? [] : [`at most ${most.join(', ')}`]),
-  ];
-  return parts.length === 0 ? 'all that is offered' : parts.join(', ');
-}
+const bound = (which: string, amounts: ResourceList = {}): string[] =>
+  Object.keys(amounts).length === 0 ? [] : [`${which} ${amountsText(amounts)}`];
 
 interface DeleteArguments {
   name: string;

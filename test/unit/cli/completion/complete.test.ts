@@ -93,6 +93,17 @@ describe('names', () => {
     expect(await complete('unpeer ')).toEqual(['aaaa\tmi?[31mlan', ':4']);
   });
 
+  test('of namespaces are those that may leave the cluster', async () => {
+    for (const name of ['kube-system', 'kube-public', 'tributary-system', 'tributary-peers', 'default'])
+      api.seed(namespaces, { metadata: { name } });
+    expect(await complete('offload ')).toEqual(['default', 'shop', 'shop-db', 'web', ':4']);
+  });
+
+  test('of logs are roles and peers', async () => {
+    expect(await complete('logs ')).toEqual(['cluster', 'gateway', 'node', 'aaaa\tmi?[31mlan', ':4']);
+    expect(await complete('logs ga')).toEqual(['gateway', ':4']);
+  });
+
   test('go on in a list, without those that it holds', async () => {
     expect(await complete('peer x --namespaces sh')).toEqual(['shop', 'shop-db', ':6']);
     const more = ['--namespaces=shop,shop-db', '--namespaces=shop,web', ':6'];

@@ -62,6 +62,39 @@ test('levels, times and numbers of lines are as asked for', async () => {
   expect(asked()[0]).toContain('tailLines=7&sinceSeconds=300');
 });
 
+test.each([
+  [
+    'cluster --level error',
+    'None of the 2 lines that were read is of level error or above. To read more of them: --tail N\n',
+  ],
+  [
+    '--level error',
+    'None of the 6 lines that were read is of level error or above. To read more of them: --tail N\n',
+  ],
+  [
+    'cluster --level error --since 5m',
+    'None of the 2 lines that were read of the last 300 s is of level error or above.\n',
+  ],
+])('without a line of that level: %s', async (line, said) => {
+  await ownLinesOnly(`${JSON.stringify(DEBUG)}\n${JSON.stringify(LINE)}\n`);
+  expect(await world.run(logsCommand, line)).toEqual({ code: 0, out: '', err: said });
+});
+
+test('an empty log is told, too', async () => {
+  await ownLinesOnly('');
+  expect(await world.run(logsCommand, 'cluster')).toEqual({ code: 0, out: '', err: 'There are no lines.\n' });
+});
+
+/** Without what a crash or a library has written, which has no level and is always shown. */
+async function ownLinesOnly(body: string): Promise<void> {
+  await world.stop();
+  world = CliWorld.start();
+  pod('cluster', 'tributary-system');
+  pod('gateway', 'tributary-network');
+  pod('node', 'tributary-network');
+  world.api.fault({ match: ({ path }) => path.endsWith('/log'), times: 99, body });
+}
+
 test('-o json prints lines as they were written', async () => {
   const { out } = await world.run(logsCommand, 'cluster --level warn -o json');
   expect(out.split('\n')[0]).toBe(JSON.stringify(LINE));

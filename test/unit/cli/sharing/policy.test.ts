@@ -72,10 +72,25 @@ test('what somebody has set is changed only when that is said; the rest stays', 
   const refused = await world.run(policyCommand, 'share friends --percent 20');
   expect([refused.code, refused.err]).toEqual([
     1,
-    'SharingPolicy friends has sharePercent 10; to change that, add --overwrite\n',
+    'SharingPolicy friends has sharePercent: 10; to change that, add --overwrite\n',
   ]);
   expect((await world.run(policyCommand, 'share friends --percent 20 --cpu 4 --overwrite')).code).toBe(0);
   expect(spec(SHARING)).toEqual({ ...before, sharePercent: 20, limits: { cpu: '4' } });
+});
+
+test('amounts and peers are told in words', async () => {
+  await world.run(
+    policyCommand,
+    'accept all --anyone --min-cpu 2 --min-memory 4Gi --pods 50 --namespaces a,b',
+  );
+  const { out } = await world.run(policyCommand, 'list');
+  expect(out).toContain(' at least cpu 2, memory 4Gi; at most pods 50 ');
+  const errorOf = async (line: string): Promise<string> => (await world.run(policyCommand, line)).err;
+  expect(await errorOf('accept all --min-cpu 3')).toBe(
+    'AcceptancePolicy all has minimum: cpu 2, memory 4Gi; to change that, add --overwrite\n',
+  );
+  expect(await errorOf('accept all --namespaces c')).toContain('has namespaces: a, b; to change');
+  expect(await errorOf('accept all --peers milan')).toContain('has peers: anyone; to change');
 });
 
 test('whoever opens a cluster to everybody is warned', async () => {
