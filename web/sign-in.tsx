@@ -39,8 +39,8 @@ export function SignIn({ message, onIn }: { message: string; onIn: () => void })
           />
         </label>
         <p class="muted small" id="sign-in-help">
-          <code>kubectl create token ACCOUNT</code> makes one. It is kept in the memory of the role cluster
-          until you sign out.
+          <code>kubectl --namespace NAMESPACE create token ACCOUNT</code> makes one. It is kept in the memory
+          of the role cluster until you sign out.
         </p>
         <p class="failure" role="alert">
           {failure}

@@ -43,7 +43,7 @@ export function dashboard({ parts, credentials, identity, caches, pods }: Dashbo
         };
         const client = createClient(theirs, { clock });
         try {
-          return await Visitor.signedIn({ client, board, clock, log });
+          return await Visitor.signedIn(token, { client, board, clock, log });
         } catch (error) {
           await client.close();
           throw error;

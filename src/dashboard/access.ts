@@ -5,6 +5,7 @@
 import type { ResourceType } from '../api/resources.ts';
 import * as resources from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
+import { timestamp } from '../api/conditions.ts';
 import { advertisements } from '../api/advertisement.ts';
 import { clusterModes } from '../api/cluster-mode.ts';
 import { foreignClusters } from '../api/foreign-cluster.ts';
@@ -13,7 +14,8 @@ import { peeringRequests } from '../api/peering-request.ts';
 import { tunnels } from '../api/tunnel.ts';
 import { virtualNodes } from '../api/virtual-node.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { TributaryError } from '../lib/errors.ts';
+import { credentialEnd } from '../kube/credential-end.ts';
+import { hasCode, TributaryError } from '../lib/errors.ts';
 import { SECTION_KINDS, type SectionKind } from './model.ts';
 
 export const KINDS: Readonly<Record<SectionKind, ResourceType<KubeObject>>> = {
@@ -29,14 +31,30 @@ export const KINDS: Readonly<Record<SectionKind, ResourceType<KubeObject>>> = {
   events: resources.events,
 };
 
-/** Throws Unauthorized when the token is of no user. */
-export async function whoIs(client: KubeClient, signal: AbortSignal): Promise<string> {
-  const review = await client.create(resources.selfSubjectReviews, { metadata: {} }, { signal });
-  const name = review.status?.userInfo?.username ?? '';
-  if (name === '' || name === 'system:anonymous') {
-    throw new TributaryError('Unauthorized', 'the API server knows nobody with this token');
+/** Throws Unauthorized, with what is wrong and how to get another token, when it is of no user. `client` shows it. */
+export async function whoIs(
+  client: KubeClient,
+  { token, now, signal }: { token: string; now: number; signal: AbortSignal },
+): Promise<string> {
+  let name = '';
+  try {
+    const review = await client.create(resources.selfSubjectReviews, { metadata: {} }, { signal });
+    name = review.status?.userInfo?.username ?? '';
+  } catch (error) {
+    if (!hasCode(error, 'Unauthorized')) throw error;
   }
-  return name;
+  if (name !== '' && name !== 'system:anonymous') return name;
+  const end = await credentialEnd({ token: async () => Promise.resolve(token) });
+  throw new TributaryError('Unauthorized', `${whyRefused(end, now)}. ${ANOTHER_TOKEN}`);
+}
+
+const ANOTHER_TOKEN = 'To get a new one: kubectl --namespace NAMESPACE create token ACCOUNT';
+
+function whyRefused(end: number | undefined, now: number): string {
+  const refused = 'the API server does not accept this token';
+  if (end === undefined) return `${refused}: it is not one of a ServiceAccount, or not all of it was copied`;
+  if (end <= now) return `${refused}: it ended at ${timestamp(end)}`;
+  return `${refused}: it is of another cluster, or its ServiceAccount is gone`;
 }
 
 /** The kinds that they may list and watch in all namespaces. Throws Unauthorized once the token has ended. */

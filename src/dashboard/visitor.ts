@@ -51,9 +51,10 @@ export class Visitor {
   }
 
   /** Throws Unauthorized when the token is of nobody. */
-  static async signedIn(options: VisitorOptions): Promise<Visitor> {
-    using deadline = startDeadline(options.clock, ASK_MS, 'sign-in at the API server');
-    const user = await whoIs(options.client, deadline.signal);
+  static async signedIn(token: string, options: VisitorOptions): Promise<Visitor> {
+    const { client, clock } = options;
+    using deadline = startDeadline(clock, ASK_MS, 'sign-in at the API server');
+    const user = await whoIs(client, { token, now: clock.now(), signal: deadline.signal });
     return new Visitor(user, await listable(options.client, deadline.signal), options);
   }
 

@@ -148,7 +148,11 @@ describeInBrowser('the dashboard', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token').fill('nobody');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await expectText(page.getByRole('alert'), 'Unauthorized');
+    await expectText(
+      page.getByRole('alert'),
+      'the API server does not accept this token: it is not one of a ServiceAccount, or not all of it was copied. ' +
+        'To get a new one: kubectl --namespace NAMESPACE create token ACCOUNT',
+    );
     await page.close();
   });
 

@@ -168,7 +168,9 @@ export class DashboardServer implements Component {
     if (text.length > MAX_TOKEN || !/^[\x21-\x7e]+$/u.test(text)) {
       throw new TributaryError(
         'Unauthorized',
-        typeof code === 'string' ? 'this code has been used or is too old' : 'this is no token',
+        typeof code === 'string'
+          ? 'this address has signed somebody in already, or is older than a minute: run tributary dashboard again, or enter a token'
+          : 'this is no token: enter all of the one line that kubectl --namespace NAMESPACE create token ACCOUNT prints',
       );
     }
     return text;
