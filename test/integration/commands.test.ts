@@ -214,7 +214,7 @@ test('policies that options write', async () => {
   expect(await tributary(`${share} ${more}`)).toMatchObject({ code: 0, err: '' });
   const accept = `policy accept friends --anyone --namespaces shop --min-cpu 2 --cpu 8 --approval Automatic`;
   expect(await tributary(`${accept} --shape PerNode`)).toMatchObject({ code: 0, err: '' });
-  expect((await tributary(`${share} ${more}`)).out).toBe('SharingPolicy friends is so already\n');
+  expect((await tributary(`${share} ${more}`)).out).toBe('SharingPolicy friends is unchanged\n');
   expect((await tributary(`${share} --cpu 4`)).err).toContain('SharingPolicy friends has limits');
   expect((await tributary('policy list')).out).toMatch(/\nfriends +share .*Token .*\nfriends +accept /);
   expect(await tributary('policy delete friends --kind share --now')).toMatchObject({ code: 0, err: '' });

@@ -218,7 +218,7 @@ describeInLab('clusters that find each other', () => {
       await forget(turin);
       await genoa.kill();
       const args = ['peer', milan.address, '--token', '-', '--name', 'milan', '--timeout', '3s'];
-      await expect(turin.tributary(args, token)).rejects.toThrow('Not there within');
+      await expect(turin.tributary(args, token)).rejects.toThrow('The peering is not established after');
       const found = await until('it is told who answers', async () => {
         const cluster = await turin.client.get(foreignClusters, { name: 'milan' });
         return cluster.status?.answeredBy === milan.id && cluster;

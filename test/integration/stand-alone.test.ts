@@ -119,7 +119,7 @@ describeInLab('a cluster without any network', () => {
     await start();
     const since = rome.logged(() => true).length;
     expect(await tributary('tether', 'company', '--timeout', '5s')).toMatch(
-      /waiting for company: there is no link to it.*Not tethered within 5 s; it goes on/s,
+      /waiting for company: there is no link to it.*This cluster is not tethered after 5 s\. The role cluster goes on/s,
     );
     expect(await status()).toMatchObject({ mode: 'Autonomous', phase: 'Entering' });
     await runs(3);

@@ -128,7 +128,7 @@ describeInLab('a tether that cannot be', () => {
       const [token = ''] =
         (await turin.tributary(['token', 'create', '--name', 'wrong'])).match(/\S+\.wrong\.\S+/) ?? [];
       expect(await refused(rome, ['tether', 'milan', '--token', '-'], token)).toMatch(
-        /Not begun: the token is of cluster/,
+        /Nothing was changed: the token is of cluster/,
       );
       await turin.tributary(['token', 'delete', 'wrong']);
     });
@@ -140,7 +140,7 @@ describeInLab('a tether that cannot be', () => {
       const me = { apiVersion: VERSION, kind: 'ForeignCluster', metadata: { name: 'me' }, spec };
       await rome.client.create(foreignClusters, me);
       expect(await refused(rome, ['tether', 'me'])).toMatch(
-        /Not begun: me is this cluster, which cannot be tethered to itself/,
+        /Nothing was changed: me is this cluster, which cannot be tethered to itself/,
       );
       await rome.client.delete(foreignClusters, { name: 'me' });
     });
@@ -222,7 +222,7 @@ describeInLab('a tether that cannot be', () => {
       return said?.reason === 'Disabled' && said.message.includes('tributary tether milan');
     });
     expect(await rome.tributary(['tether', 'milan'])).toMatch(
-      /said not to peer; that is lifted[^]*Tethered in/,
+      /said not to peer\. It no longer does[^]*Tethered in/,
     );
     const { spec, metadata } = await rome.client.get(foreignClusters, { name: 'milan' });
     expect(spec).toMatchObject({ outgoing: 'Auto', incoming: 'Auto' });

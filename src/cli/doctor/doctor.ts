@@ -5,6 +5,7 @@ import { exitCodeOf, type Finding, type Level } from '../../doctor/finding.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { formatOf, OUTPUT, printedAs } from '../output.ts';
+import type { Pastable } from '../pastable.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { findCluster } from '../peering/foreign-clusters.ts';
 import { printable } from '../peering/terminal-text.ts';
@@ -48,10 +49,16 @@ export const doctorCommand: Command = clusterCommand({
 async function runDoctor({ peer, format, all }: DoctorArguments, session: Session): Promise<number> {
   const facts = await gatherFacts(session);
   if (peer !== undefined && !isKnown(facts, peer)) findCluster(itemsOf(facts.lists.foreignClusters), peer);
-  const findings = examine(facts, peer);
+  const findings = examine(facts, peer).map((finding) => pastableFinding(finding, session.pastable));
   session.io.out(printedAs(format, { findings }, () => report(findings, all)));
   return exitCodeOf(findings) === 0 ? EXIT.ok : EXIT.failed;
 }
+
+const pastableFinding = ({ remedy, run, ...said }: Finding, pastable: Pastable): Finding => ({
+  ...said,
+  ...(remedy !== undefined && { remedy: pastable(remedy) }),
+  ...(run !== undefined && { run: pastable(run) }),
+});
 
 const MARKS: Readonly<Record<Level, string>> = {
   ok: 'ok',

@@ -153,7 +153,8 @@ export async function install(args: InstallArguments, session: Session): Promise
     }
   }
   await bring(session, { objects, values, timeoutMs });
-  io.out(`${args.isUpgrade === true ? 'Upgraded' : 'Installed'}. See how it is: tributary status\n`);
+  const done = args.isUpgrade === true ? 'Upgraded' : 'Installed';
+  io.out(session.pastable(`${done}. To see how it is: tributary status\n`));
   return EXIT.ok;
 }
 

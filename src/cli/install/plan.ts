@@ -94,9 +94,9 @@ export function planLines(facts: ClusterFacts, values: InstallValues, version: s
   const rows: readonly (readonly [string, string])[] = [
     ['cluster', `${values.clusterName}, Kubernetes ${facts.version}, ${nodes.length} node(s)`],
     ['program', `Tributary ${version}, image ${values.image}`],
-    ['network plug-in', or(cni, 'none of those that are known by name')],
-    ['pods', rangesLine(values.podCidrs, pods)],
-    ['Services', rangesLine(values.serviceCidrs, services)],
+    ['network plug-in', or(cni, 'not known by its name; that is no problem')],
+    ['pods', rangesLine(values.podCidrs, pods, '--pod-cidrs')],
+    ['Services', rangesLine(values.serviceCidrs, services, '--service-cidrs')],
     ['nodes for peers', or(values.externalCidr, EXTERNAL[0] ?? '')],
     ['peers dial', endpointLine(values)],
     [
@@ -109,15 +109,19 @@ export function planLines(facts: ClusterFacts, values: InstallValues, version: s
   return rows.map(([what, is]) => `  ${what.padEnd(16)} ${is}`);
 }
 
-function rangesLine(chosen: readonly string[], { cidrs, source }: ClusterFacts['pods']): string {
+function rangesLine(
+  chosen: readonly string[],
+  { cidrs, source }: ClusterFacts['pods'],
+  option: string,
+): string {
   if (chosen.length > 0) return `${chosen.join(', ')}${chosen.join() === cidrs.join() ? ` (${source})` : ''}`;
-  if (cidrs.length === 0) return 'nobody tells; name them';
+  if (cidrs.length === 0) return `not found; name them with ${option}`;
   const more = cidrs.length - 3;
   return `${cidrs.slice(0, 3).join(', ')}${more > 0 ? ` and ${more} more` : ''} (${source})`;
 }
 
 function endpointLine({ peeringService, peeringNodePort, advertise }: InstallValues): string {
   if (advertise.length > 0) return `${advertise.join(', ')} (Service of type ${peeringService})`;
-  if (peeringService === 'ClusterIP') return 'nothing: this cluster dials them';
+  if (peeringService === 'ClusterIP') return 'no address: this cluster dials them';
   return `a Service of type ${peeringService}${peeringNodePort === 0 ? '' : `, port ${peeringNodePort}`}`;
 }

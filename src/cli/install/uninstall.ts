@@ -157,7 +157,7 @@ async function agrees(args: UninstallArguments, session: Session): Promise<boole
   );
   if (args.isSure) return true;
   if (io.input?.isTerminal !== true) {
-    throw new TributaryError('Invalid', 'nobody is there to be asked: add --yes');
+    throw new TributaryError('Invalid', 'there is no terminal to ask on: add --yes');
   }
   const answer = await io.input.ask('Go on? [y/N] ', signal);
   return /^y(es)?$/iu.test(answer.trim());

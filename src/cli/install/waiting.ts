@@ -49,7 +49,7 @@ export async function mustBe(session: InstallSession, wait: Wait): Promise<void>
   if (missing === '') return;
   throw new TributaryError(
     'Unavailable',
-    `waited ${Math.round(wait.timeoutMs / 1000)} s ${wait.what}, in vain: ${missing}${wait.advice === undefined ? '' : `. ${wait.advice}`}`,
+    `waited ${Math.round(wait.timeoutMs / 1000)} s ${wait.what}, without success: ${missing}${wait.advice === undefined ? '' : `. ${wait.advice}`}`,
   );
 }
 

@@ -15,13 +15,15 @@ import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from 
 import { readyOf } from '../namespaces/offloading.ts';
 import { approvalHint } from '../peering/foreign-clusters.ts';
 
-/** `isWaiting`: nothing is wrong, but it does not go on before a person decides. */
+/** `isWaiting`: nothing is wrong, but it does not go on before a person does something. */
 export interface Notice {
   about: string;
   message: string;
   /** A command. */
   see: string;
   isWaiting: boolean;
+  /** The cluster at which that person is; absent: here. */
+  waitsFor?: string;
 }
 
 /** Reasons that say that all goes its way, or that nobody wants anything. */
@@ -36,12 +38,6 @@ const CALM = new Set<string | undefined>([
   REASONS.ending,
   REASONS.withdrawn,
   REASONS.deniedHere,
-]);
-
-const WAITING = new Set<string | undefined>([
-  REASONS.identityUnconfirmed,
-  REASONS.tokenRequired,
-  REASONS.waitingForApproval,
 ]);
 
 export function peerNotices(cluster: ForeignCluster, ownClusterID: string | undefined): Notice[] {
@@ -70,19 +66,39 @@ function directionNotice(
 ): Notice[] {
   const { metadata, spec, status } = cluster;
   const { phase = 'None', reason, message }: Partial<PeeringState> = status?.[direction] ?? {};
-  const about = `peer ${metadata.name}`;
-  const see = `kubectl describe foreigncluster ${metadata.name}`;
   const said = [`${direction} ${phase}`, reason, message]
     .filter((word) => word !== undefined && word !== '')
     .join(': ');
-  if (reason === REASONS.waitingForApproval) {
-    // What waits here is told of the request, or of the offer.
-    const isOverThere = direction === 'outgoing' && phase !== 'Offered';
-    return isOverThere ? [{ about, message: approvalHint(cluster, ownClusterID), see, isWaiting: true }] : [];
-  }
-  if (WAITING.has(reason)) return [{ about, message: said, see, isWaiting: true }];
+  const about = { about: `peer ${metadata.name}`, see: `kubectl describe foreigncluster ${metadata.name}` };
+  // What waits here for an approval is told of the request, or of the offer.
+  const isToldElsewhere = direction === 'incoming' || phase === 'Offered';
+  if (reason === REASONS.waitingForApproval && isToldElsewhere) return [];
+  const hint = direction === 'outgoing' ? hintFor(cluster, reason, ownClusterID) : undefined;
+  if (hint !== undefined) return [{ ...about, ...hint, isWaiting: true, waitsFor: nameOf(cluster) }];
+  const isWaiting = WAITING.has(reason);
   const isProblem = isWanted(phase, direction, spec) && !CALM.has(reason);
-  return isProblem ? [{ about, message: said, see, isWaiting: false }] : [];
+  return isWaiting || isProblem ? [{ ...about, message: said, isWaiting }] : [];
+}
+
+const nameOf = ({ metadata, status }: ForeignCluster): string => status?.clusterName ?? metadata.name;
+
+/** For a person here. */
+const WAITING = new Set<string | undefined>([REASONS.tokenRequired, REASONS.identityUnconfirmed]);
+
+/** What somebody over there has to do; undefined: nothing. */
+function hintFor(
+  cluster: ForeignCluster,
+  reason: string | undefined,
+  ownClusterID: string | undefined,
+): Pick<Notice, 'message'> | Pick<Notice, 'message' | 'see'> | undefined {
+  if (reason === REASONS.waitingForApproval) return { message: approvalHint(cluster, ownClusterID) };
+  if (reason !== REASONS.tokenRequired) return undefined;
+  const { spec, status } = cluster;
+  return {
+    message:
+      'Its administrator has to make a join token, over there: tributary token create. Then bring it here',
+    see: `tributary peer ${spec?.endpoint ?? status?.link?.endpoint ?? 'ENDPOINT'} --token -`,
+  };
 }
 
 /** A refusal of ours is no problem of ours. */

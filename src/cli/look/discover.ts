@@ -47,11 +47,15 @@ export const discoverCommand: Command = clusterCommand({
   run: async ({ format, isWatched, only }, session) =>
     showPage(isWatched, session, async () => {
       const now = session.clock.now();
-      const all = (await listClusters(session)).map(seenOf);
+      const all = (await listClusters(session)).map((cluster) => {
+        const one = seenOf(cluster);
+        return { ...one, command: session.pastable(one.command) };
+      });
       const seen = all.filter(
         ({ foundBy }) => only.length === 0 || only.some((source) => foundBy.includes(source)),
       );
-      const text = (isWide: boolean): string => textOf(seen, now, isWide);
+      const text = (isWide: boolean): string =>
+        seen.length === 0 ? session.pastable(NOBODY) : textOf(seen, now, isWide);
       return { text: printedAs(format, seen, text), code: EXIT.ok };
     }),
 });
@@ -106,10 +110,11 @@ export function ageOf(time: string, now: number): string {
   return `${Math.floor(Math.abs(seconds) / size)}${unit}`;
 }
 
+const NOBODY =
+  'No other cluster is seen. The role gateway looks for clusters on the local network. To find others, make a SearchDomain, or peer ' +
+  'with one that you know: tributary peer ENDPOINT\n';
+
 function textOf(seen: readonly SeenCluster[], now: number, isWide: boolean): string {
-  if (seen.length === 0) {
-    return 'No other cluster is seen. On a local network the role gateway looks for them; others: SearchDomain, or tributary peer ENDPOINT\n';
-  }
   const head = ['NAME', 'CLUSTER', 'FOUND BY', 'ENDPOINT', 'SEEN FOR', 'PEERING'];
   const rows = seen.map((one) => [
     one.name,

@@ -77,7 +77,9 @@ export interface StatusPage {
   virtualNodes: VirtualNodeLine[];
   namespaces: NamespaceLine[];
   problems: Notice[];
+  /** For a person here. */
   waiting: Notice[];
+  waitingForOthers: Notice[];
   unreadable: readonly Unreadable[];
 }
 
@@ -117,7 +119,8 @@ export function pageOf(facts: Facts, version: string, now: number): StatusPage {
     })),
     namespaces: offloadings.map((one) => namespaceLine(one, podsOf, abroad)),
     problems,
-    waiting: notices.filter(({ isWaiting }) => isWaiting),
+    waiting: notices.filter(({ isWaiting, waitsFor }) => isWaiting && waitsFor === undefined),
+    waitingForOthers: notices.filter(({ isWaiting, waitsFor }) => isWaiting && waitsFor !== undefined),
     unreadable: facts.unreadable,
   };
 }

@@ -4,6 +4,7 @@ import { painter, type Paint } from '../colours.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { type Format, formatOf, printedAs, WIDE_OUTPUT } from '../output.ts';
+import type { Pastable } from '../pastable.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { printable, table } from '../peering/terminal-text.ts';
 import type { Notice } from './attention.ts';
@@ -16,7 +17,7 @@ export const statusCommand: Command = clusterCommand({
   summary: 'Show on one page how Tributary in this cluster is, and what needs a person.',
   about:
     'Roles, peers, virtual nodes and offloaded namespaces, then what is not as it should be, with the command that shows more, ' +
-    'and what waits for a decision. What you may not read is named, and the rest is shown.',
+    'and what waits for you, or for people at another cluster. What you may not read is named, and the rest is shown.',
   options: { ...WIDE_OUTPUT, ...WATCH },
   examples: [
     { line: 'tributary status', does: 'Show this cluster' },
@@ -30,18 +31,37 @@ export const statusCommand: Command = clusterCommand({
 
 async function makePage(format: Format, session: Session): Promise<Page> {
   const facts = await readFacts(session);
-  const page = pageOf(facts, VERSION, session.clock.now());
-  const text = printedAs(format, page, (isWide) => textOf(page, painter(session.io), isWide));
+  const page = withCommands(pageOf(facts, VERSION, session.clock.now()), session.pastable);
+  const { io, pastable } = session;
+  const text = printedAs(format, page, (isWide) => textOf(page, { paint: painter(io), pastable, isWide }));
   return { text, code: page.isHealthy ? EXIT.ok : EXIT.failed };
+}
+
+function withCommands(page: StatusPage, pastable: Pastable): StatusPage {
+  const all = (notices: readonly Notice[]): Notice[] =>
+    notices.map((one) => ({ ...one, message: pastable(one.message), see: pastable(one.see) }));
+  const { problems, waiting, waitingForOthers } = page;
+  return {
+    ...page,
+    problems: all(problems),
+    waiting: all(waiting),
+    waitingForOthers: all(waitingForOthers),
+  };
 }
 
 const yes = (is: boolean): string => (is ? 'yes' : 'no');
 
-function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
+interface Look {
+  paint: Paint;
+  pastable: Pastable;
+  isWide: boolean;
+}
+
+function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
   const section = sectionOf(paint);
   const { roles, peers, virtualNodes, namespaces, others } = page;
   const noneOf = noneIn(page);
-  const seen = others === 0 ? '' : `\n  ${others} more known: tributary discover`;
+  const seen = others === 0 ? '' : `\n  ${others} more known: ${pastable('tributary discover')}`;
   return [
     heading(page, paint),
     section(
@@ -63,7 +83,7 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
         peer.lossPercent === undefined ? '-' : `${peer.lossPercent} %`,
         ...(isWide ? [peer.clusterID] : []),
       ]),
-      noneOf(['foreignclusters'], 'none; peer with a cluster: tributary peer --help'),
+      noneOf(['foreignclusters'], pastable('none; peer with a cluster: tributary peer --help')),
     ).trimEnd() + `${seen}\n`,
     section(
       'Virtual nodes',
@@ -81,10 +101,13 @@ function textOf(page: StatusPage, paint: Paint, isWide: boolean): string {
         one.clusters.join(', '),
         ...[one.atHome, one.abroad, one.waiting].map(String),
       ]),
-      noneOf(['namespaceoffloadings'], 'none; offload one: tributary offload NAMESPACE'),
+      noneOf(['namespaceoffloadings'], pastable('none; offload one: tributary offload NAMESPACE')),
     ),
     notices('Problems', page.problems, (title) => paint('red', title)),
     notices('Waits for you', page.waiting, (title) => paint('yellow', title)),
+    ...[...Map.groupBy(page.waitingForOthers, ({ waitsFor = '' }) => waitsFor)].map(([name, all]) =>
+      notices(`Waits for ${printable(name)}`, all, (title) => paint('bold', title)),
+    ),
     unread(page),
   ].join('');
 }

@@ -76,7 +76,7 @@ async function offload(args: OffloadArguments, session: Session): Promise<number
     before === undefined
       ? 'made'
       : object.metadata.generation === before.metadata.generation
-        ? 'is there already'
+        ? 'is unchanged'
         : 'changed';
   io.out(`NamespaceOffloading ${namespace}/${OFFLOADING_NAME} ${what}\n`);
   return waitUntilReady(object, timeoutMs, session);
@@ -103,7 +103,7 @@ export function changed(
   if (metadata.deletionTimestamp !== undefined) {
     throw new TributaryError(
       'Conflict',
-      `${namespace} is coming home just now; wait: tributary unoffload ${namespace}`,
+      `pods of ${namespace} are just coming home; to wait until they are there: tributary unoffload ${namespace}`,
     );
   }
   if (origin === 'tether' && !deepEqual({ ...spec, ...wanted }, spec)) {
@@ -219,10 +219,11 @@ async function waitUntilReady(
     },
   }).finally(progress.clear);
   const offloading = settled ?? last;
-  if (offloading !== undefined) io.out(await placesOf(offloading, session));
+  if (offloading !== undefined) io.out(session.pastable(await placesOf(offloading, session)));
   if (settled === undefined) {
     io.err(
-      `Not ready within ${timeoutMs / 1000} s; it goes on. See: kubectl -n ${namespace} describe namespaceoffloading\n`,
+      `Namespace ${namespace} is not ready in every cluster after ${timeoutMs / 1000} s. The role cluster goes on trying. To see why: ` +
+        `kubectl -n ${namespace} describe namespaceoffloading\n`,
     );
     io.err(await silence());
     return EXIT.failed;

@@ -127,7 +127,7 @@ async function waitUntilGone(namespace: string, timeoutMs: number, session: Sess
       if (uids.size > 1 && now.metadata.deletionTimestamp === undefined) {
         throw new TributaryError(
           'Conflict',
-          `${namespace} was offloaded again meanwhile, by its ${originOf(now) ?? 'own NamespaceOffloading'}; see: tributary unoffload ${namespace}`,
+          `${namespace} was offloaded again meanwhile, by its ${originOf(now) ?? 'own NamespaceOffloading'}; to end that, too: tributary unoffload ${namespace}`,
         );
       }
       progress.show(
@@ -145,7 +145,8 @@ async function waitUntilGone(namespace: string, timeoutMs: number, session: Sess
     return EXIT.ok;
   }
   io.err(
-    `Not home within ${timeoutMs / 1000} s; it goes on. See: kubectl -n ${namespace} describe namespaceoffloading\n`,
+    `Namespace ${namespace} is not all at home after ${timeoutMs / 1000} s. The role cluster goes on. To see what is left: ` +
+      `kubectl -n ${namespace} describe namespaceoffloading\n`,
   );
   io.err(await silence());
   return EXIT.failed;

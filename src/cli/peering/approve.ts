@@ -23,7 +23,7 @@ export const approveCommand = (word: Word): Command =>
     name: word === 'Approved' ? 'approve' : 'deny',
     summary:
       word === 'Approved'
-        ? 'Let a cluster in that asks, or take an offer that waits for your word.'
+        ? 'Let a cluster in that asks, or take an offer that waits for you.'
         : 'Refuse a cluster that asks, or an offer; also takes back what was granted.',
     about:
       'Without a kind it is the one that waits for a person: a PeeringRequest where that cluster wants to run pods here, an ' +

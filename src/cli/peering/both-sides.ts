@@ -39,7 +39,7 @@ export async function sideOf(session: Session, context: string | undefined): Pro
       context === undefined ? 'the cluster of the current context' : `the cluster of context ${context}`;
     throw new TributaryError(
       'NotFound',
-      `Tributary does not run in ${which}: install it first with: tributary install`,
+      session.pastable(`Tributary does not run in ${which}. Install it there first: tributary install`),
     );
   }
 }

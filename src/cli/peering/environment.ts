@@ -10,7 +10,8 @@ import {
   type Options,
 } from '../command.ts';
 import { type CommandIo, type CommandLine, reportFailure } from '../command-line.ts';
-import { explained, kubectlCredentials } from '../kubeconfig.ts';
+import { explained, kubectlCredentials, type Where } from '../kubeconfig.ts';
+import { type Pastable, pastableAt } from '../pastable.ts';
 
 export type { CommandEnvironment } from '../command.ts';
 
@@ -20,9 +21,25 @@ export const openCluster: OpenCluster = async (where) => {
   return createClient(await kubectlCredentials(where));
 };
 
-/** A command that is being run on a cluster. */
+/** A command that is being run on a cluster. What it writes to `io.err` is for people, and pastable already. */
 export interface Session extends CommandEnvironment {
   client: KubeClient;
+  /** For texts on standard output that name commands. */
+  pastable: Pastable;
+  /** The same command on another cluster. */
+  on: (where: Where, client: KubeClient) => Session;
+}
+
+export function sessionOn(environment: CommandEnvironment, where: Where, client: KubeClient): Session {
+  const { io } = environment;
+  const pastable = pastableAt(where);
+  return {
+    ...environment,
+    io: { ...io, err: (text) => io.err(pastable(text)) },
+    client,
+    pastable,
+    on: (other, itsClient) => sessionOn(environment, other, itsClient),
+  };
 }
 
 /** Which cluster. */
@@ -69,14 +86,15 @@ async function runOnCluster(
   const { io, open, signal } = environment;
   let client: KubeClient | undefined;
   const where = { kubeconfig: values['kubeconfig'], context: values['context'] };
+  const pastable = pastableAt(where);
   try {
     client = await open(where);
-    return await run({ ...environment, client });
+    return await run(sessionOn(environment, where, client));
   } catch (error) {
     if (signal.aborted) throw error;
     // The line was understood: its help would not help.
     const told = lacksKind(error) ? notThere(error) : await explained(error, where, environment.clock.now());
-    return reportFailure(told, { io });
+    return reportFailure(told, { io: { ...io, err: (text) => io.err(pastable(text)) } });
   } finally {
     await client?.close();
   }

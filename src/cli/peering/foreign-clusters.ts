@@ -94,17 +94,20 @@ export function stateLine(cluster: ForeignCluster | undefined, directions: reado
   );
 }
 
-const WHO: Readonly<Record<Direction, string>> = { outgoing: 'we use it', incoming: 'it uses us' };
+const WHO: Readonly<Record<Direction, string>> = {
+  outgoing: 'our pods over there',
+  incoming: 'its pods here',
+};
 
 /** What stands after WHO. */
 const SAID: Readonly<Record<PeeringPhase, string>> = {
   None: 'not asked for',
-  Pending: 'asked, waiting',
-  Offered: 'it is offered, waiting for a decision',
+  Pending: 'asked for, no answer yet',
+  Offered: 'offered, not decided yet',
   Accepted: 'agreed, being set up',
   Established: 'yes',
   Denied: 'denied',
-  Ending: 'being taken down',
+  Ending: 'being ended',
 };
 
 /** Reasons for which nothing is to be done. The consumer of a one-way peering is not used by its provider. */
@@ -114,7 +117,7 @@ function stateText(direction: Direction, state: Partial<PeeringState> = {}): str
   const { phase = 'None', reason, message = '', since } = state;
   if (phase === 'None' && NORMAL.has(reason)) {
     if (reason === REASONS.notWanted) return `${WHO[direction]}: no`;
-    return `${WHO[direction]}: ${direction === 'incoming' ? 'no, and need not: a peering is one-way' : 'not yet'}`;
+    return `${WHO[direction]}: ${direction === 'incoming' ? 'no, this cluster lends it nothing' : 'not yet'}`;
   }
   const about = [
     ...(since === undefined || phase === 'Established' ? [] : [`since ${since.slice(11)}`]),
@@ -171,19 +174,22 @@ const isStale = ({ metadata, status }: ForeignCluster): boolean =>
 /** Who has to do what when a person has to decide. */
 export function approvalHint(cluster: ForeignCluster, ownClusterID: string | undefined): string {
   return cluster.status?.outgoing?.phase === 'Offered'
-    ? `its offer waits for your word: tributary approve advertisement ${idOf(cluster) ?? ''}`
-    : `its administrator has to approve, over there: tributary approve peeringrequest ${ownClusterID ?? 'OUR_CLUSTER_ID (see: tributary id)'}`;
+    ? `You have to take its offer: tributary approve advertisement ${idOf(cluster) ?? ''}`
+    : `Its administrator has to approve, over there: tributary approve peeringrequest ${usAs(ownClusterID)}`;
 }
+
+const usAs = (ownClusterID: string | undefined): string =>
+  ownClusterID ?? 'OUR_CLUSTER_ID; the ClusterID is shown by tributary id';
 
 /** What ends a denial, and who can do that; empty where only its message can tell. */
 export function denialHint(cluster: ForeignCluster, ownClusterID: string | undefined): string {
-  const us = ownClusterID ?? 'OUR_CLUSTER_ID (see: tributary id)';
+  const us = usAs(ownClusterID);
   const { reason } = cluster.status?.outgoing ?? {};
   if (reason === REASONS.noPolicy) {
     return `Its administrator has to say what it lends to this cluster, over there: tributary policy share NAME --peers ${us}`;
   }
   if (reason === REASONS.denied) {
-    return `Only its administrator can change that, over there. What a person has denied: tributary approve peeringrequest ${us}`;
+    return `Only its administrator can change that. If a person has denied it, over there: tributary approve peeringrequest ${us}`;
   }
   return '';
 }

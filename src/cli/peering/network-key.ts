@@ -24,13 +24,17 @@ export const networkKeyCommand: Command = defineCommand({
   children: [createCommand],
 });
 
-async function create({ name }: { name: string }, { client, io, signal }: Session): Promise<number> {
+async function create(
+  { name }: { name: string },
+  { client, io, pastable, signal }: Session,
+): Promise<number> {
   // Base64 of the bytes is the key, as with `openssl rand -base64 32`: text survives every tool that copies it.
   const key = randomBytes(KEY_BYTES).toString('base64');
   const metadata = { namespace: SYSTEM_NAMESPACE, name, labels: { [LABEL_APP_NAME]: APP_NAME } };
   const data = { key: Buffer.from(key).toString('base64') };
   await client.create(secrets, { metadata, type: 'Opaque', data }, { signal });
-  io.out(`Secret ${SYSTEM_NAMESPACE}/${name} made. Copy it to each cluster of yours:
+  io.out(
+    pastable(`Secret ${SYSTEM_NAMESPACE}/${name} made. Copy it to each cluster of yours:
 
   kubectl -n ${SYSTEM_NAMESPACE} get secret ${name} -o go-template='{{.data.key | base64decode}}' |
     kubectl --context OTHER -n ${SYSTEM_NAMESPACE} create secret generic ${name} --from-file=key=/dev/stdin
@@ -38,6 +42,7 @@ async function create({ name }: { name: string }, { client, io, signal }: Sessio
 and name it in a SharingPolicy and an AcceptancePolicy:
 
   spec: {peers: {networkKeySecretRef: {name: ${name}}}, approval: Automatic}
-`);
+`),
+  );
   return EXIT.ok;
 }

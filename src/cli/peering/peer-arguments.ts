@@ -17,7 +17,10 @@ export const PEER_OPTIONS: Options = {
     value: 'TOKEN',
     text: 'join token of the other cluster; - reads it from standard input, where no list of processes shows it',
   },
-  id: { value: 'CLUSTER_ID', text: 'the ClusterID that must answer; its owner reads it with: tributary id' },
+  id: {
+    value: 'CLUSTER_ID',
+    text: 'the ClusterID that must answer; its owner reads it over there: tributary id',
+  },
   name: { value: 'NAME', text: 'name of the ForeignCluster', fallback: 'the ClusterID, or the host' },
   outgoing: {
     value: 'WISH',
@@ -131,7 +134,7 @@ function identity(id: string | undefined, token: string | undefined): string | u
   if (!isClusterID(clusterID)) {
     throw new TributaryError(
       'Invalid',
-      `--id "${id}" is not a ClusterID; its owner reads it with: tributary id`,
+      `--id "${id}" is not a ClusterID; its owner reads it over there: tributary id`,
     );
   }
   if (ofToken !== undefined && ofToken !== clusterID) {

@@ -9,10 +9,11 @@ import { told, waitForPeering } from './peer.ts';
 /** Returns the exit code of the first direction that does not come to be. */
 export async function peerByContext(args: PeerArguments, session: Session): Promise<number> {
   const { toContext, where = {}, isMutual, sharePercent } = args;
-  const client = await session.open({ kubeconfig: where.kubeconfig, context: toContext });
+  const at = { kubeconfig: where.kubeconfig, context: toContext };
+  const client = await session.open(at);
   try {
     const here = await sideOf(session, where.context);
-    const there = await sideOf({ ...session, client }, toContext);
+    const there = await sideOf(session.on(at, client), toContext);
     const lending = { sharePercent };
     // Both sides are told before anything is waited for: the one that can dial may be either of them.
     endpointFor(here, there);

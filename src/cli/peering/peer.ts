@@ -38,7 +38,7 @@ export async function peerByEndpoint(args: PeerArguments, session: Session): Pro
 export function told({ object, isNew, previous }: WrittenCluster): string {
   const what = `ForeignCluster ${object.metadata.name}`;
   if (isNew) return `${what} made\n`;
-  if (previous !== undefined && deepEqual(previous.spec, object.spec)) return `${what} says so already\n`;
+  if (previous !== undefined && deepEqual(previous.spec, object.spec)) return `${what} is unchanged\n`;
   const [before, now] = [previous?.spec?.endpoint, object.spec?.endpoint];
   const moved =
     before === undefined || before === now ? '' : `: it is dialled at ${now}, no longer at ${before}`;
@@ -65,14 +65,17 @@ async function ask(
     },
   });
   if (answeredBy === undefined) {
-    io.err(`Nobody has shown an identity there in time. ForeignCluster ${name} stays, and goes on asking.\n`);
+    io.err(
+      `No cluster has answered at ${endpoint} within ${timeoutMs / 1000} s. ForeignCluster ${name} stays, and the role cluster goes on ` +
+        `asking there. To end that: kubectl delete foreigncluster ${name}\n`,
+    );
     return undefined;
   }
   const question = `The cluster that answers there is
 
     ${answeredBy}   (${fingerprintOf(answeredBy)})
 
-Its owner reads the same with: tributary id
+Its owner reads the same over there: tributary id
 Is it the one that you mean? [y/N] `;
   const answer = (await io.input?.ask(question, signal)) ?? '';
   if (/^y(es)?$/i.test(answer.trim())) {
@@ -114,7 +117,10 @@ export async function waitForPeering(
   });
   if (end === undefined) {
     const seconds = Math.round(timeoutMs / 1000);
-    io.err(`Not there within ${seconds} s; it goes on. See: kubectl describe foreigncluster ${name}\n`);
+    io.err(
+      `The peering is not established after ${seconds} s. The role cluster goes on trying. To see why it is not: ` +
+        `kubectl describe foreigncluster ${name}\n`,
+    );
     return EXIT.failed;
   }
   return end.outcome === 'established'
@@ -149,21 +155,24 @@ async function stopped(
   if (outcome === 'approval') {
     const own = await readOwn(session).catch(() => undefined);
     io.out(
-      `Waiting for approval: ${approvalHint(cluster, own?.clusterID)}. It goes on by itself then; see: tributary status\n`,
+      session.pastable(
+        `Waiting for approval. ${approvalHint(cluster, own?.clusterID)}. The peering then comes to be by itself. To see how far it is: tributary status\n`,
+      ),
     );
     return EXIT.pending;
   }
   if (outcome === 'token') {
     io.out(
-      'Waiting for a join token: its administrator makes one with: tributary token create; then the same command ' +
-        'again with: --token -\n',
+      'Waiting for a join token. Its administrator makes one, over there: tributary token create. Then run the same command again ' +
+        'with --token - and give it that token.\n',
     );
     return EXIT.pending;
   }
-  const what = outcome === 'denied' ? 'Denied' : 'This cannot work as it is';
+  const what =
+    outcome === 'denied' ? 'Denied' : `ForeignCluster ${name} has no effect until somebody corrects it`;
   const own = outcome === 'denied' ? await readOwn(session).catch(() => undefined) : undefined;
   const hint = outcome === 'denied' ? denialHint(cluster, own?.clusterID) : '';
-  io.err(`${what}. ${hint === '' ? '' : `${hint}. `}See: kubectl describe foreigncluster ${name}\n`);
+  io.err(`${what}. ${hint === '' ? '' : `${hint}. `}To see why: kubectl describe foreigncluster ${name}\n`);
   return EXIT.failed;
 }
 

@@ -37,7 +37,9 @@ export async function waitForNode({ clusterID, untilMs, shown }: Waiting, sessio
     },
   });
   if (name === undefined) {
-    io.err(`Agreed, but no virtual node is Ready in time: ${last}. See: kubectl get virtualnodes,pods -A\n`);
+    io.err(
+      `The peering is agreed on, but no virtual node became Ready in time: ${last}. To see why: kubectl get virtualnodes,pods -A\n`,
+    );
     return EXIT.failed;
   }
   io.out(`Virtual node ${name} is Ready\n`);

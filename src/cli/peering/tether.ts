@@ -100,7 +100,7 @@ async function tether(args: TetherArguments, session: Session): Promise<number> 
       ? `this cluster is tethered to ${before.cluster}, or about to be; end that first with: tributary untether`
       : await problemWith(cluster, token, session);
   if (problem !== undefined) {
-    io.err(`Not begun: ${problem}\n`);
+    io.err(`Nothing was changed: ${problem}\n`);
     return EXIT.failed;
   }
   const began = clock.monotonic();
@@ -109,7 +109,7 @@ async function tether(args: TetherArguments, session: Session): Promise<number> 
   const written = await write({ cluster: name, ...terms }, session);
   const end = await followTether(written, { untilMs: began + timeoutMs, isPatient: hasChanged }, session);
   if (end === undefined) {
-    io.err(`Not tethered within ${timeoutMs / 1000} s; ${GOES_ON}${await roleProblem()}`);
+    io.err(`This cluster is not tethered after ${timeoutMs / 1000} s. ${GOES_ON}${await roleProblem()}`);
     return EXIT.failed;
   }
   if (end === 'Tethered') {
@@ -120,7 +120,7 @@ async function tether(args: TetherArguments, session: Session): Promise<number> 
   const isGone = before === undefined && (await giveUp(session));
   await takeBack();
   io.err(
-    `Refused; ${before === undefined ? outcome(isGone) : 'it is asked for until: tributary untether'}\n`,
+    `${name} has refused. ${before === undefined ? outcome(isGone) : 'This cluster goes on asking. To end that: tributary untether'}\n`,
   );
   if (token === undefined) tellOfToken(cluster, session);
   return EXIT.failed;
@@ -134,7 +134,7 @@ async function prepare(
 ): Promise<{ takeBack: () => Promise<void>; hasChanged: boolean }> {
   const forbid = await permit(cluster, session);
   if (forbid !== undefined)
-    session.io.out(`ForeignCluster ${cluster.metadata.name} said not to peer; that is lifted.\n`);
+    session.io.out(`ForeignCluster ${cluster.metadata.name} said not to peer. It no longer does.\n`);
   const takeToken = token === undefined ? undefined : await giveToken(cluster, token, session);
   const takeBack = async (): Promise<void> => {
     await takeToken?.();
@@ -144,17 +144,21 @@ async function prepare(
 }
 
 const outcome = (isGone: boolean): string =>
-  `this cluster stays autonomous, and ${isGone ? 'nothing was left behind' : `what was made for it is still being removed: ${SEE}`}.`;
+  isGone
+    ? 'This cluster stays autonomous, and nothing was left behind.'
+    : `This cluster stays autonomous. What was made for the tether is still being removed: ${SEE}`;
 
 /** It may be the one that the other cluster does not take. */
 function tellOfToken({ spec }: ForeignCluster, { io }: Session): void {
   const { name } = spec?.joinTokenSecretRef ?? {};
   if (name === undefined) return;
-  io.err(`The join token of Secret ${SYSTEM_NAMESPACE}/${name} was shown. To bring another one: --token -\n`);
+  io.err(
+    `It was given the join token of Secret ${SYSTEM_NAMESPACE}/${name}. To give it another one: --token -\n`,
+  );
 }
 
 const PATIENCE_MS = 10_000;
-const GOES_ON = `it goes on. See: ${SEE}; to give it up: tributary untether\n`;
+const GOES_ON = `The role cluster goes on trying. To see how far it is: ${SEE}. To give it up: tributary untether\n`;
 
 /** Why there is no use in asking; undefined: there may be. */
 async function problemWith(
@@ -169,7 +173,7 @@ async function problemWith(
   const meant = token === undefined ? undefined : parseJoinToken(token).clusterID;
   return meant === undefined || clusterID === undefined || meant === clusterID
     ? undefined
-    : `the token is of cluster ${meant}, but ${name} is cluster ${clusterID}; ask there for one: tributary token create`;
+    : `the token is of cluster ${meant}, but ${name} is cluster ${clusterID}. To get one of it, over there: tributary token create`;
 }
 
 /** Shows how it goes until it is tethered or refused; undefined: neither in time. */
@@ -191,7 +195,7 @@ async function followTether(
       return phase === 'Tethered' || (phase === 'Refused' && !mayChange) ? phase : undefined;
     });
   } catch (error) {
-    if (signal.aborted) io.err(`Not waited for any longer; ${GOES_ON}`);
+    if (signal.aborted) io.err(GOES_ON);
     throw error;
   }
 }

@@ -41,7 +41,7 @@ const createCommand = clusterCommand({
     io.out(printedAs(format, { token: text, name, expires }, () => `${text}\n`));
     io.err(
       `For one cluster, until ${expires}; shown this once. Over there: tributary peer ENDPOINT --token -, or, ` +
-        'to be tethered: tributary tether CLUSTER --token -\n',
+        'to be tethered, tributary tether CLUSTER --token -\n',
     );
     return EXIT.ok;
   },
@@ -72,7 +72,11 @@ const deleteCommand = clusterCommand({
         if (!hasCode(error, 'NotFound')) throw error;
         throw new TributaryError('NotFound', `there is no token "${name}"; see: tributary token list`);
       });
-    session.io.out(`Token ${name} deleted. Who came in by it stays; see: tributary unpeer\n`);
+    session.io.out(
+      session.pastable(
+        `Token ${name} deleted. A cluster that came in by it stays. To end that: tributary unpeer NAME\n`,
+      ),
+    );
     return EXIT.ok;
   },
 });

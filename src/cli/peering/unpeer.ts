@@ -40,7 +40,7 @@ export const unpeerCommand: Command = clusterCommand({
   name: 'unpeer',
   summary: 'End a peering from this side, and wait until nothing is left of it.',
   about:
-    'Pods over there are drained first, as their PodDisruptionBudgets permit. The ForeignCluster stays, as a note not to peer. ' +
+    'Pods over there are drained first, as their PodDisruptionBudgets permit. The ForeignCluster stays, and says not to peer. ' +
     'Without --outgoing and --incoming both directions end.',
   arguments: [{ name: 'NAME|CLUSTER_ID', text: 'the other cluster', names: 'foreignclusters' }],
   options: {
@@ -103,20 +103,26 @@ async function run(
   const look = async (): Promise<Remnant[]> =>
     clusterID === undefined ? [] : remains(clusterID, directions, session);
   if (isGone === undefined) {
-    const more = isForced ? '' : '; if the other side is dead, add --force';
-    io.err(`Not ended within ${timeoutMs / 1000} s; it goes on${more}.\n`);
+    const more = isForced ? '' : ' If the other cluster is dead, run the same command with --force.';
+    io.err(
+      `The peering has not ended after ${timeoutMs / 1000} s. The role cluster goes on ending it.${more}\n`,
+    );
     for (const { what } of await look()) io.err(`  still there: ${what}\n`);
     return EXIT.failed;
   }
   const terminating = await terminated(look, { untilMs, shown }, session);
   if (terminating.length > 0) {
-    io.err(`The peering has ended, but not all of it is gone within ${timeoutMs / 1000} s; it goes on.\n`);
+    io.err(
+      `The peering has ended, but some of its objects are still there after ${timeoutMs / 1000} s. They go by themselves.\n`,
+    );
     for (const { what, why } of terminating) io.err(`  still terminating: ${what}${why}\n`);
     return EXIT.failed;
   }
   for (const { what, why } of await look()) io.out(`  stays: ${what}${why}\n`);
   io.out(
-    `Ended. ForeignCluster ${name} stays as a note not to peer; forget it with: kubectl delete foreigncluster ${name}\n`,
+    session.pastable(
+      `Ended. ForeignCluster ${name} stays and says not to peer. To remove it: kubectl delete foreigncluster ${name}\n`,
+    ),
   );
   return EXIT.ok;
 }

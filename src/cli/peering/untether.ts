@@ -47,8 +47,8 @@ async function untether({ deleteGuests, timeoutMs }: UntetherArguments, session:
   const { clusterID } = before.status?.tether ?? {};
   const left = deleteGuests && clusterID !== undefined ? await endGuests(clusterID, untilMs, session) : [];
   if (left.length > 0) {
-    const later = `Once it no longer has rights in them: kubectl delete namespaces ${left.join(' ')}`;
-    io.err(`What runs here for the other cluster goes on. ${later}\n`);
+    const later = `As soon as it has no rights in these namespaces any more, delete them: kubectl delete namespaces ${left.join(' ')}`;
+    io.err(`Pods of the other cluster still run here. ${later}\n`);
   }
   if (!isOver || left.length > 0) return EXIT.failed;
   io.out('Ended.\n');
@@ -84,9 +84,9 @@ async function end(
 
 function goesOn({ spec, status }: ClusterMode, timeoutMs: number, roleProblem: string): string {
   const other = spec?.tether?.cluster ?? status?.tether?.clusterID ?? 'CLUSTER';
-  const what = `What was made for the tether is still there after ${timeoutMs / 1000} s`;
+  const what = `Some of what was made for the tether is still there after ${timeoutMs / 1000} s`;
   if (roleProblem !== '') return `${what}. ${roleProblem}`;
-  return `${what}; it goes on being removed. If ${other} is dead: tributary unpeer ${other} --force\n`;
+  return `${what}. The role cluster goes on removing it. If ${other} is dead: tributary unpeer ${other} --force\n`;
 }
 
 const OF_PEERS = `${LABEL_TENANCY}=${TENANCY_CONTRACT}`;
@@ -121,7 +121,7 @@ async function tellKept({ client, io, signal }: Session): Promise<number> {
   const names = items.filter(isKept).map(({ metadata }) => metadata.name);
   if (names.length === 0) return EXIT.ok;
   io.err(
-    `Nothing was deleted, as no tether says whose guests are meant. Kept for clusters whose peerings have ended; to delete all of it: kubectl delete namespaces ${names.join(' ')}\n`,
+    `Nothing was deleted, since no tether says which cluster is meant. These namespaces are kept for clusters whose peerings have ended. To delete them: kubectl delete namespaces ${names.join(' ')}\n`,
   );
   return EXIT.failed;
 }

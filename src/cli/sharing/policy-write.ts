@@ -87,7 +87,7 @@ async function write<Spec extends { peers: PeerSelector }>(
     io.out(printYaml([{ ...names, metadata: { name }, spec }]));
     return EXIT.ok;
   }
-  let what = 'is so already';
+  let what = 'is unchanged';
   if (before === undefined) {
     await client.create(type, { ...names, metadata: { name }, spec }, { signal });
     what = 'made';

@@ -43,8 +43,8 @@ const listCommand = clusterCommand({
       ...accepting.map((one) => row('accept', one, takenText(one.spec))),
     ];
     const none =
-      'No policy: nothing is lent, and nothing is taken by itself. See: tributary policy share --help\n';
-    const text = (): string => (rows.length === 0 ? none : table(HEAD, rows));
+      'There is no policy: nothing is lent, and nothing is taken by itself. How to make one: tributary policy share --help\n';
+    const text = (): string => (rows.length === 0 ? session.pastable(none) : table(HEAD, rows));
     session.io.out(printedAs(format, [...sharing, ...accepting], text));
     return EXIT.ok;
   },

@@ -75,7 +75,7 @@ function judge(findings: Findings, expected: ExpectedRights, rules: readonly Pol
           remedy: 'apply again what `tributary manifests` prints for the role, with the options that you use',
         }
       : {
-          remedy: 'give them back',
+          remedy: 'give the role these rights back',
           run: `kubectl patch ${kind.toLowerCase()} ${name}${at} --type json -p '${JSON.stringify(
             lacking.map((value) => ({ op: 'add', path: '/rules/-', value })),
           )}'`,

@@ -91,7 +91,7 @@ function webhook(findings: Findings, secrets: readonly SecretFacts[], { lists, n
     cameBack: `${end <= now ? 'expired at' : 'valid until'} ${new Date(end).toISOString()}`,
   };
   const cure: Cure = {
-    remedy: 'the role cluster renews it while it runs: have it made anew',
+    remedy: 'the role cluster renews it as long as it runs. This makes a new one',
     run: `kubectl -n tributary-system delete secret ${WEBHOOK_SERVICE}; kubectl -n tributary-system rollout restart deployment/tributary-cluster`,
   };
   if (end <= now) findings.problem(THIS_CLUSTER, said, cure);

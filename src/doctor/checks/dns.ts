@@ -37,7 +37,7 @@ export function dnsFindings({ lists }: Facts): readonly Finding[] {
     else
       findings.problem(node.metadata.name, said, {
         remedy:
-          'until that is so, take dns: Home off spec.network of the ForeignCluster: pods then ask the DNS over there',
+          'until then, remove dns: Home from spec.network of the ForeignCluster: pods then ask the DNS over there',
       });
   }
   return findings.all();

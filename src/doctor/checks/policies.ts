@@ -60,17 +60,12 @@ function cureOf(cluster: ForeignCluster, direction: Direction, reason: string | 
       return direction === 'outgoing'
         ? outgoingCure(cluster)
         : {
-            remedy: 'say what is lent to it: half of what is free, without further approval',
+            remedy:
+              'no SharingPolicy is for it. This one lends it half of what is free, without further approval',
             run: `echo '${JSON.stringify(sharingPolicy(clusterID))}' | kubectl apply -f -`,
           };
     case REASONS.waitingForApproval:
-      return direction === 'outgoing'
-        ? {
-            remedy:
-              'if its offer waits here: run this; if its administrator has to decide: tributary approve peeringrequest, over there',
-            run: `tributary approve advertisement ${clusterID}`,
-          }
-        : { remedy: 'decide', run: `tributary approve peeringrequest ${clusterID}` };
+      return approvalCure(cluster, direction, clusterID);
     case REASONS.tokenRequired:
     case REASONS.tokenInvalid:
     case REASONS.tokenExpired:
@@ -83,13 +78,32 @@ function cureOf(cluster: ForeignCluster, direction: Direction, reason: string | 
   }
 }
 
+function approvalCure({ status }: ForeignCluster, direction: Direction, clusterID: string): Cure {
+  if (direction === 'incoming') {
+    return {
+      remedy: 'it asks to run pods here. Let it in by this command, or refuse it: tributary deny',
+      run: `tributary approve peeringrequest ${clusterID}`,
+    };
+  }
+  return status?.outgoing?.phase === 'Offered'
+    ? {
+        remedy: 'its offer waits for somebody here: take it',
+        run: `tributary approve advertisement ${clusterID}`,
+      }
+    : {
+        remedy:
+          'its administrator has to approve, over there: tributary approve peeringrequest, with the ClusterID that tributary id shows here',
+      };
+}
+
 /** Somebody or something has said no. */
 function refusalCure(name: string, reason: string | undefined): Cure | undefined {
   switch (reason) {
     case REASONS.denied:
     case REASONS.deniedHere:
       return {
-        remedy: 'somebody has said no to it; ask who decides there, or take back what was denied here',
+        remedy:
+          'a person or a policy has refused it. Ask its administrator, or take back what was denied here',
         run: `kubectl describe foreigncluster ${name}`,
       };
     case REASONS.offerRefused:

@@ -94,7 +94,7 @@ function linkCure(
         remedy: 'compare the ClusterID with what its owner tells you, then run the command in the message',
       };
     case REASONS.incompatible:
-      return { remedy: 'see versions' };
+      return { remedy: 'the lines "versions" say which side to upgrade' };
     default:
       return undefined;
   }
@@ -154,8 +154,8 @@ function nodeRemedy({ reason }: Condition): string {
       return 'the provider has to give the account its rights again: over there, tributary doctor';
     case R.stopped:
     case R.starting:
-      return 'see agents; it may only be starting';
+      return 'its agent may still be starting; the lines "agents" say whether it runs';
     default:
-      return 'docs/troubleshooting.md, Conditions of a VirtualNode';
+      return 'docs/troubleshooting.md explains it, under "Conditions of a VirtualNode"';
   }
 }

@@ -31,7 +31,10 @@ function judgePackets(findings: Findings, tunnel: Tunnel, { subject, facts }: Ab
   const tried = `packets through the tunnel to ${subject} and back`;
   const condition = conditionOf(tunnel, CONDITIONS.connected);
   if (condition === undefined) {
-    return findings.unknown(subject, { tried, cameBack: 'no gateway has measured it yet: see agents' });
+    return findings.unknown(subject, {
+      tried,
+      cameBack: 'no gateway has measured it yet; the lines "agents" say whether one runs',
+    });
   }
   const { rttMs, lossPercent } = tunnel.status?.connection ?? {};
   const numbers = rttMs === undefined ? '' : ` (${rttMs} ms, ${lossPercent ?? 0} % lost)`;
@@ -56,12 +59,12 @@ function packetCure(tunnel: Tunnel, { reason }: Condition, facts: Facts): Cure {
   switch (reason) {
     case REASONS.noHandshake:
       return {
-        remedy: `nothing comes from the peer: let UDP through from ${ours} to ${theirs}, and back from ${theirs} to ${ours}; and see that a gateway runs over there (there: tributary doctor)`,
+        remedy: `nothing comes from the peer: let UDP through from ${ours} to ${theirs}, and back from ${theirs} to ${ours}. Whether a gateway runs over there is shown by: tributary doctor`,
       };
     case REASONS.oneWay:
     case REASONS.noAnswer:
       return {
-        remedy: `packets of the peer arrive, ours do not: let UDP through from ${ours} to ${theirs}; if it is, look over there (tributary doctor)`,
+        remedy: `packets of the peer arrive, ours do not: let UDP through from ${ours} to ${theirs}. If it is let through, look for the cause over there: tributary doctor`,
       };
     case REASONS.noEndpoint:
       return {
@@ -69,7 +72,7 @@ function packetCure(tunnel: Tunnel, { reason }: Condition, facts: Facts): Cure {
           'one of the two gateways needs an address that the other one can dial: run `tributary manifests gateway --tunnel-endpoint HOST:PORT` there',
       };
     default:
-      return { remedy: 'see the other lines about it' };
+      return { remedy: 'the other lines about this peer say what to do' };
   }
 }
 
@@ -113,7 +116,7 @@ export function mtuFindings(facts: Facts): readonly Finding[] {
       const path = `let the path carry ${linkMtu + 80} bytes`;
       // Smaller ones are refused by the roles, since IPv6 needs as much.
       const set = mtu < LEAST_MTU ? '' : `, or apply gateway and node again with --tunnel-mtu ${mtu}`;
-      const remedy = `it works, since larger packets are refused or cut; to spare that, ${path}${set}`;
+      const remedy = `it works, since larger packets are refused or cut. To avoid that, ${path}${set}`;
       findings.warn(subject, said, { remedy });
     }
   }
@@ -148,7 +151,7 @@ export function addressFindings(facts: Facts): readonly Finding[] {
         { tried, cameBack: `${collisions.map(({ text }) => text).join('; ')}: one hides the other` },
         {
           remedy:
-            'have its addresses chosen anew, apart from these routes: the Tunnel is made again at once. To keep them free also from a ' +
+            'have other addresses chosen for it, apart from these routes: the Tunnel is made again at once. To keep them free also from a ' +
             `gateway on a node without these routes, give the role cluster --reserved-cidrs ${[...new Set(collisions.map(({ route }) => route))].join(',')}`,
           run: `kubectl delete tunnel ${name}`,
         },

@@ -67,7 +67,7 @@ const IN_THE_LINE: readonly Mistake[] = [
     2,
     'without --id or --token a person has to confirm who answers, and there is no terminal: add one of them',
   ],
-  ['peer h:1 --id short', 2, '--id "short" is not a ClusterID; its owner reads it with: tributary id'],
+  ['peer h:1 --id short', 2, '--id "short" is not a ClusterID; its owner reads it over there: tributary id'],
   [`peer h:99999999 --id ${MILAN}`, 2, 'ENDPOINT "h:99999999" is not of the form HOST:PORT'],
   [
     'peer h:1 --token half',
@@ -215,7 +215,7 @@ const IN_THE_CLUSTER: readonly Mistake[] = [
     1,
     'there is nothing to upgrade: this cluster has no installation that tributary install has made. To make one: tributary install',
   ],
-  ['uninstall', 2, 'nobody is there to be asked: add --yes'],
+  ['uninstall', 2, 'there is no terminal to ask on: add --yes'],
   [
     'dashboard',
     1,

@@ -41,7 +41,7 @@ test('where it does not come in time, the error says what was missing, and what 
     const look = async (): Promise<string> => Promise.resolve('no image');
     const wait = { what: 'for a role to be ready', timeoutMs: 10_000, look };
     await expect(mustBe(session, wait)).rejects.toThrow(
-      /^waited 10 s for a role to be ready, in vain: no image$/v,
+      /^waited 10 s for a role to be ready, without success: no image$/v,
     );
     await expect(mustBe(session, { ...wait, advice: 'Name another one' })).rejects.toThrow(
       /: no image\. Name another one$/v,

@@ -229,13 +229,52 @@ test('what waits for a person is no problem, and is told with the command that d
   expect(code).toBe(0);
   expect(out).toContain(`
 Waits for you
-  peer turin: its administrator has to approve, over there: tributary approve peeringrequest ${HOME}
-    kubectl describe foreigncluster turin
   request of turin: wants to run pods here, for namespaces shop
     tributary approve peeringrequest ${TURIN}
   offer of mi?lan: lends 2 CPU and 4Gi of memory
     tributary approve advertisement ${MILAN}
+
+Waits for Milan
+  peer turin: Its administrator has to approve, over there: tributary approve peeringrequest ${HOME}
+    kubectl describe foreigncluster turin
 `);
+  const { out: json } = await world.run(statusCommand, '-o json');
+  expect(JSON.parse(json)).toMatchObject({
+    waiting: [{ about: 'request of turin' }, { about: 'offer of mi\u001Blan' }],
+    waitingForOthers: [{ about: 'peer turin', waitsFor: 'Milan' }],
+  });
+});
+
+test('a join token is waited for from the other cluster, and then brought here', async () => {
+  peer('turin', TURIN, { outgoing: { phase: 'Pending', reason: 'TokenRequired' } });
+  const { out } = await world.run(statusCommand, '');
+  expect(out).not.toContain('Waits for you');
+  expect(out).toContain(`
+Waits for Milan
+  peer turin: Its administrator has to make a join token, over there: tributary token create. Then bring it here
+    tributary peer `);
+});
+
+test('commands that it names speak to the cluster that was asked', async () => {
+  const waits = { phase: 'Pending', reason: 'WaitingForApproval' };
+  peer('turin', TURIN, { outgoing: waits, incoming: waits });
+  world.seed(peeringRequests, {
+    metadata: { name: TURIN },
+    spec: { clusterID: TURIN, clusterName: 'turin', namespaces: [] },
+    status: waits,
+  });
+  world.others.set('rome', world.api);
+  const { out } = await world.run(statusCommand, ['--context', 'rome', '--kubeconfig', '/a b/k']);
+  const where = `--kubeconfig '/a b/k' --context rome`;
+  expect(out).toContain(`\n    tributary ${where} approve peeringrequest ${TURIN}\n`);
+  expect(out).toContain(
+    `over there: tributary approve peeringrequest ${HOME}\n    kubectl ${where} describe`,
+  );
+  expect(out).toContain(`none; offload one: tributary ${where} offload NAMESPACE`);
+  const { out: json } = await world.run(statusCommand, '--context rome -o json');
+  expect(JSON.parse(json)).toMatchObject({
+    waiting: [{ see: `tributary --context rome approve peeringrequest ${TURIN}` }],
+  });
 });
 
 test('what may not be read is said, and the rest is shown', async () => {

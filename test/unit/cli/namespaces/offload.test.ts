@@ -97,7 +97,7 @@ test('ends when the clusters have it, and says where and how many pods could run
       'turin     shop-turin        Ready   10          4          8Gi\n',
   );
   expect(stored()?.spec).toEqual({ podStrategy: 'LocalAndRemote' });
-  expect((await world.run(offloadCommand, 'shop')).out).toContain('is there already\n');
+  expect((await world.run(offloadCommand, 'shop')).out).toContain('is unchanged\n');
 });
 
 test('names of clusters become ClusterIDs, which no provider can choose', async () => {
@@ -141,7 +141,7 @@ test('while it waits it says for what, and after the time what is the matter', a
   expect(code).toBe(1);
   expect(out).toContain('  InProgress: milan: WaitingForProvider\n');
   expect(err).toContain(
-    'Not ready within 2 s; it goes on. See: kubectl -n shop describe namespaceoffloading',
+    'Namespace shop is not ready in every cluster after 2 s. The role cluster goes on trying. To see why: kubectl -n shop describe namespaceoffloading',
   );
 });
 
@@ -250,7 +250,7 @@ test.each([
   [
     { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x/y'] },
     'shop',
-    'shop is coming home just now',
+    'pods of shop are just coming home',
   ],
   [
     { labels: { [ORIGIN]: 'tether' } },
@@ -307,7 +307,7 @@ describe('unoffload', () => {
     const { code, out, err } = await world.run(unoffloadCommand, 'shop --timeout 3s');
     expect(code).toBe(1);
     expect(out).toContain(`  Ending: ${message}\n`);
-    expect(err).toContain('Not home within 3 s; it goes on.');
+    expect(err).toContain('Namespace shop is not all at home after 3 s. The role cluster goes on.');
   });
 
   test('takes a label back rather than an object that would be made again', async () => {

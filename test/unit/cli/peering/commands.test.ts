@@ -123,9 +123,9 @@ describe('unpeer', () => {
     world.reconcile(() => status('Ending'));
     const { code, out, err } = await world.run(unpeerCommand, 'mine --timeout 1s');
     expect(code).toBe(1);
-    expect(out).toContain('we use it: being taken down');
+    expect(out).toContain('our pods over there: being ended');
     expect(err.split('\n')).toEqual([
-      'Not ended within 1 s; it goes on; if the other side is dead, add --force.',
+      'The peering has not ended after 1 s. The role cluster goes on ending it. If the other cluster is dead, run the same command with --force.',
       `  still there: Advertisement ${MILAN}`,
       '  still there: VirtualNode milan',
       `  still there: PeeringRequest ${MILAN}`,

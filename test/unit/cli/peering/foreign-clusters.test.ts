@@ -30,29 +30,29 @@ describe('progress in plain words', () => {
   test('what is normal does not look like a failure', () => {
     const incoming = { phase: 'None', reason: 'NoPolicyMatches', message: 'no SharingPolicy ...' } as const;
     expect(line({ link: { connected: true }, outgoing: { phase: 'Established', since }, incoming })).toBe(
-      'link up; we use it: yes; it uses us: no, and need not: a peering is one-way',
+      'link up; our pods over there: yes; its pods here: no, this cluster lends it nothing',
     );
     expect(line(undefined)).toBe(
-      'no link at the moment; we use it: not yet; it uses us: no, and need not: a peering is one-way',
+      'no link at the moment; our pods over there: not yet; its pods here: no, this cluster lends it nothing',
     );
   });
 
   test.each<[PeeringState, string]>([
     [
       { phase: 'Pending', reason: 'WaitingForOffer', message: 'asked for an offer', since },
-      'we use it: asked, waiting (since 12:00:00Z, WaitingForOffer): asked for an offer',
+      'our pods over there: asked for, no answer yet (since 12:00:00Z, WaitingForOffer): asked for an offer',
     ],
     [
       { phase: 'Accepted', reason: 'SettingUp', message: 'the tenant is being set up', since },
-      'we use it: agreed, being set up (since 12:00:00Z, SettingUp): the tenant is being set up',
+      'our pods over there: agreed, being set up (since 12:00:00Z, SettingUp): the tenant is being set up',
     ],
     [
       { phase: 'Denied', reason: 'DeniedByPeer', message: 'the provider says: no', since },
-      'we use it: denied (since 12:00:00Z, DeniedByPeer): the provider says: no',
+      'our pods over there: denied (since 12:00:00Z, DeniedByPeer): the provider says: no',
     ],
     [
       { phase: 'None', reason: 'Duplicate', message: 'm stands for it' },
-      'we use it: not asked for (Duplicate): m stands for it',
+      'our pods over there: not asked for (Duplicate): m stands for it',
     ],
   ])('%j', (outgoing, expected) => {
     expect(line({ link: { connected: true }, outgoing }, ['outgoing'])).toBe(`link up; ${expected}`);

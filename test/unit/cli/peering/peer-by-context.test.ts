@@ -110,7 +110,7 @@ test('a node that does not come up is told, with its reason', async () => {
   rome.startsNodes = false;
   const { code, err } = await rome.run(peerCommand, '--to-context milan --timeout 2s');
   expect(code).toBe(1);
-  expect(err).toContain(`no virtual node is Ready in time: ${MILAN}: the agent has not reached it.`);
+  expect(err).toContain(`no virtual node became Ready in time: ${MILAN}: the agent has not reached it.`);
   expect((await rome.api.client().list(virtualNodes)).items).toHaveLength(1);
 });
 
@@ -128,7 +128,7 @@ test('nothing is written where it cannot work', async () => {
   const none = await rome.run(peerCommand, '--to-context milan');
   expect([none.code, none.err]).toEqual([
     1,
-    'Tributary does not run in the cluster of context milan: install it first with: tributary install\n',
+    'Tributary does not run in the cluster of context milan. Install it there first: tributary --context milan install\n',
   ]);
   runsIn(milan, MILAN, 'milan', []);
   const neither = await rome.run(peerCommand, '--to-context milan');

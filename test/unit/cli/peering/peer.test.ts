@@ -51,7 +51,7 @@ describe('with an ID', () => {
     );
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(new RegExp(`^ForeignCluster ${MILAN} made\n`));
-    expect(out).toContain('link up; we use it: yes');
+    expect(out).toContain('link up; our pods over there: yes');
     expect(out).toMatch(/Done in [0-9.]+ s\n$/);
     expect(world.cluster(MILAN)?.spec).toEqual({
       clusterID: MILAN,
@@ -96,7 +96,7 @@ describe('with an ID', () => {
     const said = async (line: string): Promise<string | undefined> =>
       (await world.run(peerCommand, line)).out.split('\n')[0];
     await said(`10.0.0.1:1 --id ${MILAN}`);
-    expect(await said(`10.0.0.1:1 --id ${MILAN}`)).toBe(`ForeignCluster ${MILAN} says so already`);
+    expect(await said(`10.0.0.1:1 --id ${MILAN}`)).toBe(`ForeignCluster ${MILAN} is unchanged`);
     expect(await said(`10.0.0.2:1 --id ${MILAN}`)).toBe(
       `ForeignCluster ${MILAN} changed: it is dialled at 10.0.0.2:1, no longer at 10.0.0.1:1`,
     );
@@ -117,20 +117,24 @@ describe('with an ID', () => {
   test('what a peer says cannot play with the terminal', async () => {
     goThrough(outgoing('Denied', 'DeniedByPeer', '\u001b[2Jgone\nDone in 0 s\u202e'));
     const { out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
-    expect(out).toContain('we use it: denied (since 00:00:00Z, DeniedByPeer): ?[2Jgone?Done in 0 s?');
+    expect(out).toContain(
+      'our pods over there: denied (since 00:00:00Z, DeniedByPeer): ?[2Jgone?Done in 0 s?',
+    );
   });
 
   test('a denial is told with its reason', async () => {
     goThrough(outgoing('Denied', 'TokenExpired', 'the token has expired'));
     const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
     expect(code).toBe(1);
-    expect(out).toContain('we use it: denied (since 00:00:00Z, TokenExpired): the token has expired');
+    expect(out).toContain(
+      'our pods over there: denied (since 00:00:00Z, TokenExpired): the token has expired',
+    );
     expect(err).toContain(`kubectl describe foreigncluster ${MILAN}`);
   });
 
   test.each([
     ['NoPolicyMatches', `over there: tributary policy share NAME --peers ${ROME}`],
-    ['DeniedByPeer', `over there. What a person has denied: tributary approve peeringrequest ${ROME}`],
+    ['DeniedByPeer', `If a person has denied it, over there: tributary approve peeringrequest ${ROME}`],
   ])('a denial (%s) says who can end it, and how', async (reason, command) => {
     world.seedOwn(ROME, configMaps);
     goThrough(outgoing('Denied', reason, 'no'));
@@ -161,7 +165,7 @@ describe('with an ID', () => {
     goThrough(outgoing('Offered', 'WaitingForApproval'));
     const { code, out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
     expect(code).toBe(3);
-    expect(out).toContain(`your word: tributary approve advertisement ${MILAN}`);
+    expect(out).toContain(`You have to take its offer: tributary approve advertisement ${MILAN}`);
   });
 
   test('without our own use of it, a link is enough', async () => {
@@ -178,7 +182,9 @@ describe('with an ID', () => {
     const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN} --timeout 1s`);
     expect(code).toBe(1);
     expect(out.match(/EndpointUnreachable/g)).toHaveLength(1);
-    expect(err).toContain('Not there within 1 s; it goes on');
+    expect(err).toContain(
+      'The peering is not established after 1 s. The role cluster goes on trying. To see why it is not: kubectl',
+    );
     expect(world.cluster(MILAN)).toBeDefined();
   });
 
@@ -189,7 +195,7 @@ describe('with an ID', () => {
       status: { ...outgoing('Established'), observedGeneration: 1 },
     });
     const { code, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN} --timeout 1s`);
-    expect({ code, late: err.includes('Not there within') }).toEqual({ code: 1, late: true });
+    expect({ code, late: err.includes('is not established after') }).toEqual({ code: 1, late: true });
   });
 
   test('an API server that fails for a moment is borne', async () => {
@@ -230,7 +236,7 @@ describe('what only a person can overcome is not waited for', () => {
     const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
     expect(code).toBe(1);
     expect(out).toContain('our own cluster');
-    expect(err).toContain('cannot work as it is');
+    expect(err).toContain('has no effect until somebody corrects it');
   });
 
   test('a peer that has sent nonsense may yet do better', async () => {
@@ -364,7 +370,7 @@ describe('without ID and token', () => {
     world.answers = ['y'];
     const { code, err } = await world.run(peerCommand, '10.0.0.1:1 --timeout 1s');
     expect(code).toBe(1);
-    expect(err).toContain('Nobody has shown an identity');
+    expect(err).toContain('No cluster has answered at 10.0.0.1:1 within 1 s.');
     expect(world.asked).toEqual([]);
   });
 

@@ -80,7 +80,10 @@ test('a token that is refused is not kept, also where the tether was asked for b
   answers('Refused');
   tethered();
   const { code, err } = await world.run(tetherCommand, ['mine', '--token', token(MILAN)]);
-  expect([code, err]).toEqual([1, expect.stringContaining('asked for until: tributary untether')]);
+  expect([code, err]).toEqual([
+    1,
+    expect.stringContaining('mine has refused. This cluster goes on asking. To end that: tributary untether'),
+  ]);
   expect(wanted()).toEqual({ cluster: 'mine' });
   expect(world.secret(SECRET)).toBeUndefined();
   expect(world.cluster('mine')?.spec?.joinTokenSecretRef).toBeUndefined();
@@ -91,7 +94,9 @@ test('who is refused with a token of before is told which', async () => {
   changeCluster({ joinTokenSecretRef });
   answers('Refused');
   const { err } = await world.run(tetherCommand, 'mine');
-  expect(err).toMatch(/Secret tributary-system\/tributary-peer-token-mine was shown.*--token -/);
+  expect(err).toMatch(
+    /given the join token of Secret tributary-system\/tributary-peer-token-mine\. .*--token -/,
+  );
 });
 
 test('a note not to peer is lifted with its force, and is there again after a refusal', async () => {
@@ -103,7 +108,7 @@ test('a note not to peer is lifted with its force, and is there again after a re
   });
   answers('Refused');
   const { code, out } = await world.run(tetherCommand, 'mine');
-  expect([code, out]).toEqual([1, expect.stringContaining('said not to peer; that is lifted')]);
+  expect([code, out]).toEqual([1, expect.stringContaining('said not to peer. It no longer does.')]);
   expect(seen[0]).toEqual({ clusterID: MILAN });
   expect(world.cluster('mine')?.spec).toEqual(note);
   expect(world.cluster('mine')?.metadata.annotations ?? {}).toEqual({});
@@ -205,7 +210,7 @@ test('guests are not deleted before their rights have ended; it says what to do 
   const { code, err } = await world.run(untetherCommand, '--delete-guests --timeout 2s');
   expect([code, err]).toEqual([
     1,
-    'What runs here for the other cluster goes on. Once it no longer has rights in them: kubectl delete namespaces field-x\n',
+    'Pods of the other cluster still run here. As soon as it has no rights in these namespaces any more, delete them: kubectl delete namespaces field-x\n',
   ]);
   expect(world.api.storage.get('namespaces', 'field-x')).toBeDefined();
   expect(wanted()).toBeUndefined();
@@ -240,7 +245,9 @@ test('who interrupts it is told that it goes on, and how to end that', async () 
   world.api.fault({ match, times: Infinity });
   const { code, err } = await world.run(tetherCommand, 'mine');
   expect(code).toBe(1);
-  expect(err).toMatch(/goes on\. See: kubectl get clustermodes; to give it up: tributary untether/);
+  expect(err).toMatch(
+    /^The role cluster goes on trying\. To see how far it is: kubectl get clustermodes\. To give it up: tributary untether\n/,
+  );
   expect(wanted()).toEqual({ cluster: 'mine' });
 });
 
@@ -259,7 +266,7 @@ test.each([
 
 test.each([
   ['mine --token secret', /not of the form/],
-  [`mine --token ${token(HOME)}`, /Not begun: the token is of cluster home/],
+  [`mine --token ${token(HOME)}`, /Nothing was changed: the token is of cluster home/],
   ['mine --lost-after 5s', /^--lost-after: "5s" is not a duration from 10s to 7d/],
   ['mine --after-loss Wait', /--after-loss must be one of Retether, Autonomous, not "Wait"/],
   ['mine --when-lost Run', /--when-lost must be one of Stay, RunLocally, not "Run"/],

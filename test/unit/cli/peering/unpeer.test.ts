@@ -32,7 +32,7 @@ test('what still terminates is waited for, and named', async () => {
   expect(out).toContain(`ended; still terminating: Namespace milan-shop (${message})`);
   expect(out).not.toContain('Ended.');
   expect(err.split('\n')).toEqual([
-    'The peering has ended, but not all of it is gone within 1 s; it goes on.',
+    'The peering has ended, but some of its objects are still there after 1 s. They go by themselves.',
     `  still terminating: Namespace milan-shop (${message})`,
     '',
   ]);

@@ -33,7 +33,7 @@ test('what is lent, to whom, and who decides', async () => {
     limits: { cpu: '16', pods: '50' },
     approval: 'Automatic',
   });
-  expect((await world.run(policyCommand, line)).out).toBe('SharingPolicy friends is so already\n');
+  expect((await world.run(policyCommand, line)).out).toBe('SharingPolicy friends is unchanged\n');
 });
 
 test('what is taken', async () => {
@@ -141,7 +141,7 @@ test.each([
 });
 
 test('both kinds in one list', async () => {
-  expect((await world.run(policyCommand, 'list')).out).toMatch(/^No policy: nothing is lent/);
+  expect((await world.run(policyCommand, 'list')).out).toMatch(/^There is no policy: nothing is lent/);
   await world.run(policyCommand, 'share friends --network-key key --percent 20 --cpu 16');
   await world.run(policyCommand, `accept all --peers ${MILAN} --found-by WAN --approval Automatic`);
   expect((await world.run(policyCommand, 'list')).out).toBe(
