@@ -207,6 +207,10 @@ export const FINALIZER_PEERING = 'tributary.dev/peering';
 export const LABEL_DISCOVERED = 'tributary.dev/discovered';
 /** On a ForeignCluster: `true` ends its peering without waiting for the foreign cluster. */
 export const ANNOTATION_FORCE = 'tributary.dev/force';
+/** On a SharingPolicy that `tributary peer --to-context` has made: the ClusterID that it was made for. `tributary unpeer` removes it. */
+export const LABEL_MADE_FOR = 'tributary.dev/made-for';
+/** On a ForeignCluster: the name of the SharingPolicy that `tributary peer --to-context` has made for us in that cluster. */
+export const ANNOTATION_POLICY_OVER_THERE = 'tributary.dev/policy-over-there';
 /** On a PeeringRequest, by a person, `true`: a peer that no policy selects any more is ended without a grace. */
 export const ANNOTATION_END_NOW = 'tributary.dev/end-now';
 /**

@@ -56,7 +56,7 @@ async function unpeer(name: string, { client, signal }: Hands): Promise<string> 
   if (claims.length > 0) {
     throw new TributaryError(
       'Conflict',
-      `Not begun: what is in ${claims.length} volume(s) over there would be lost, of ${claims.slice(0, 3).join(', ')}. ` +
+      `Nothing was changed: what is in ${claims.length} volume(s) over there would be lost, of ${claims.slice(0, 3).join(', ')}. ` +
         `Delete the claims, or run: tributary unpeer ${name} --delete-volumes`,
     );
   }
@@ -112,7 +112,7 @@ async function tether(cluster: string, { client, signal }: Hands): Promise<strin
   if (disabledIn(foreign).length > 0) {
     throw new TributaryError(
       'Conflict',
-      `Not begun: ForeignCluster ${cluster} says not to peer. Peer with it first.`,
+      `Nothing was changed: ForeignCluster ${cluster} says not to peer. Peer with it first.`,
     );
   }
   const mode = await client.get(clusterModes, { name: CLUSTER_MODE }, { signal }).catch(ignoring('NotFound'));
@@ -120,7 +120,7 @@ async function tether(cluster: string, { client, signal }: Hands): Promise<strin
   if (before !== undefined && before !== cluster) {
     throw new TributaryError(
       'Conflict',
-      `Not begun: this cluster is tethered to ${before}, or about to be. End that first.`,
+      `Nothing was changed: this cluster is tethered to ${before}, or about to be. End that first.`,
     );
   }
   const spec = { tether: { cluster } };

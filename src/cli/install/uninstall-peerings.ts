@@ -2,7 +2,7 @@
 import { acceptancePolicies } from '../../api/acceptance-policy.ts';
 import { advertisements } from '../../api/advertisement.ts';
 import { clusterModes } from '../../api/cluster-mode.ts';
-import { DIRECTIONS, foreignClusters } from '../../api/foreign-cluster.ts';
+import { DIRECTIONS, type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { ANNOTATION_FORCE, NAME_PREFIX } from '../../api/names.ts';
 import { namespaceOffloadings } from '../../api/namespace-offloading.ts';
@@ -20,6 +20,8 @@ import { forgeUninstallFence } from '../../deploy/installation/uninstall-fence.t
 import { SHORT_FORM_FENCE } from '../../offloading/short-form-fence.ts';
 import { waitingLine } from '../namespaces/offloading.ts';
 import { isEnded, stateLine } from '../peering/foreign-clusters.ts';
+import { readOwn } from '../peering/id.ts';
+import { leftOverThere } from '../peering/made-policies.ts';
 import { found, ifMissing, listed, nameOf, release, remove, removeAll, untilNone } from './objects.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
 
@@ -129,6 +131,7 @@ export async function endPeerings(session: InstallSession, { peerMs }: Bounds): 
     return left.map((one) => `${labelOf(one)} (${stateLine(one, DIRECTIONS)})`).join('; ');
   };
   const missing = await waitFor(session, { what: 'for peerings to end', timeoutMs: peerMs, look });
+  await tellLeft(session, clusters);
   if (missing === '') return;
   io.out(`  without the other side now, since it did not answer in time: ${missing}\n`);
   const force = { metadata: { annotations: { [ANNOTATION_FORCE]: 'true' } } };
@@ -141,6 +144,15 @@ export async function endPeerings(session: InstallSession, { peerMs }: Bounds): 
   }
   const still = await waitFor(session, { what: 'for peerings to end without them', timeoutMs: peerMs, look });
   if (still !== '') io.err(`  still not ended: ${still}\n`);
+}
+
+/** What this cluster cannot remove: it is in another one. */
+async function tellLeft(session: InstallSession, clusters: readonly ForeignCluster[]): Promise<void> {
+  const own = await readOwn(session).catch(() => undefined);
+  for (const cluster of clusters) {
+    const left = leftOverThere(cluster, own?.clusterID);
+    if (left !== '') session.io.out(`  ${left}\n`);
+  }
 }
 
 const labelOf = ({

@@ -8,6 +8,7 @@ import {
   foreignClusters,
   type PeeringWish,
 } from '../../api/foreign-cluster.ts';
+import { LABEL_MADE_FOR } from '../../api/names.ts';
 import type { OwnAnnouncement } from '../../api/own-announcement.ts';
 import { DISCOVERY_SOURCES, type DiscoverySource } from '../../api/peer-selector.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
@@ -59,8 +60,11 @@ export function endpointFor(from: Side, to: Side): string | undefined {
   return endpoint;
 }
 
-/** Lets `consumer` use `provider`, as its administrator: the ForeignCluster says so, and a SharingPolicy says how much. */
-export async function letIn(provider: Side, consumer: Side, lending: Lending): Promise<void> {
+/**
+ * Lets `consumer` use `provider`, as its administrator: the ForeignCluster says so, and a SharingPolicy says how much. Returns the name
+ * of the policy where one was made for it, now or before.
+ */
+export async function letIn(provider: Side, consumer: Side, lending: Lending): Promise<string | undefined> {
   const { session } = provider;
   const cluster = await welcome(provider, consumer);
   const { items } = await session.client.list(sharingPolicies, { signal: session.signal });
@@ -72,13 +76,18 @@ export async function letIn(provider: Side, consumer: Side, lending: Lending): P
     // Whether it holds a key, only the link can tell.
     networkKeys: [],
   };
-  if (sharingPolicyFor(items, facts) !== undefined) return;
+  const deciding = sharingPolicyFor(items, facts);
+  if (deciding !== undefined) {
+    const { name, labels } = deciding.metadata;
+    return labels?.[LABEL_MADE_FOR] === clusterID ? name : undefined;
+  }
   const policy = policyFor(consumer.own, lending, new Set(items.map(({ metadata }) => metadata.name)));
   await session.client.create(sharingPolicies, policy, { signal: session.signal });
   const much = lending.sharePercent === undefined ? 'half' : `${lending.sharePercent} %`;
   session.io.out(
     `SharingPolicy ${policy.metadata.name} made in ${provider.own.clusterName}: it lends ${much} of what is free to ${consumer.own.clusterName}\n`,
   );
+  return policy.metadata.name;
 }
 
 const sourceOf = ({ status }: ForeignCluster): DiscoverySource =>
@@ -110,7 +119,7 @@ function policyFor(own: OwnAnnouncement, lending: Lending, taken: ReadonlySet<st
   return {
     apiVersion: API_VERSION,
     kind: 'SharingPolicy',
-    metadata: { name: isName ? clusterName : clusterID },
+    metadata: { name: isName ? clusterName : clusterID, labels: { [LABEL_MADE_FOR]: clusterID } },
     spec: {
       peers: { clusterIDs: [clusterID] },
       approval: 'Automatic',
@@ -119,4 +128,8 @@ function policyFor(own: OwnAnnouncement, lending: Lending, taken: ReadonlySet<st
   };
 }
 
-type Draft = Pick<SharingPolicy, 'spec'> & { apiVersion: string; kind: string; metadata: { name: string } };
+type Draft = Pick<SharingPolicy, 'spec'> & {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels: Record<string, string> };
+};

@@ -2,6 +2,7 @@
 import { EXIT } from '../command-line.ts';
 import { endpointFor, letIn, type Side, sideOf } from './both-sides.ts';
 import type { Session } from './environment.ts';
+import { noteMadePolicy } from './made-policies.ts';
 import type { PeerArguments } from './peer-arguments.ts';
 import { writeCluster } from './peer-objects.ts';
 import { told, waitForPeering } from './peer.ts';
@@ -17,22 +18,28 @@ export async function peerByContext(args: PeerArguments, session: Session): Prom
     const lending = { sharePercent };
     // Both sides are told before anything is waited for: the one that can dial may be either of them.
     endpointFor(here, there);
-    await letIn(there, here, lending);
-    if (isMutual === true) await letIn(here, there, lending);
-    const code = await use(here, there, args);
-    return code === EXIT.ok && isMutual === true ? await use(there, here, args) : code;
+    const policyThere = await letIn(there, here, lending);
+    const policyHere = isMutual === true ? await letIn(here, there, lending) : undefined;
+    const code = await use(here, there, { ...args, policy: policyThere });
+    if (code !== EXIT.ok || isMutual !== true) return code;
+    return await use(there, here, { ...args, policy: policyHere });
   } finally {
     await client.close();
   }
 }
 
 /** Pods of `home` are to run in `foreign`. */
-async function use(home: Side, foreign: Side, args: PeerArguments): Promise<number> {
+async function use(
+  home: Side,
+  foreign: Side,
+  { policy, ...args }: PeerArguments & { policy: string | undefined },
+): Promise<number> {
   const { session, own } = home;
   session.io.out(`Peering ${own.clusterName} with ${foreign.own.clusterName}\n`);
   const { clusterID } = foreign.own;
   const wish = { ...args, endpoint: endpointFor(home, foreign), clusterID };
   const written = await writeCluster(wish, session);
+  if (policy !== undefined) await noteMadePolicy(written.object.metadata.name, policy, session);
   session.io.out(told(written));
   const { clock } = session;
   return waitForPeering(written, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);

@@ -1,6 +1,11 @@
 /** `tributary unpeer`: ends a peering from this side. */
 import { advertisements } from '../../api/advertisement.ts';
-import { type Direction, DIRECTIONS, foreignClusters } from '../../api/foreign-cluster.ts';
+import {
+  type Direction,
+  DIRECTIONS,
+  type ForeignCluster,
+  foreignClusters,
+} from '../../api/foreign-cluster.ts';
 import { ANNOTATION_FORCE, LABEL_MANAGED_BY, LABEL_PROVIDER } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import { namespaces, persistentVolumes, type ResourceType } from '../../api/resources.ts';
@@ -21,6 +26,8 @@ import {
   listClusters,
   stateLine,
 } from './foreign-clusters.ts';
+import { readOwn } from './id.ts';
+import { leftOverThere, removeMadePolicies } from './made-policies.ts';
 import { lineShower } from './peer.ts';
 
 /** In a message. */
@@ -33,6 +40,9 @@ interface UnpeerArguments {
   /** Volumes in the foreign cluster are deleted with the peering, with their contents. */
   mayDeleteVolumes: boolean;
   timeoutMs: number;
+  /** The other cluster, where whoever calls may end it too. */
+  toContext: string | undefined;
+  kubeconfig: string | undefined;
 }
 
 /** Exits with EXIT.ok once nothing is left of it here, and with EXIT.failed where something is after the timeout. */
@@ -41,13 +51,19 @@ export const unpeerCommand: Command = clusterCommand({
   summary: 'End a peering from this side, and wait until nothing is left of it.',
   about:
     'Pods over there are drained first, as their PodDisruptionBudgets permit. The ForeignCluster stays, and says not to peer. ' +
-    'Without --outgoing and --incoming both directions end.',
+    'Without --outgoing and --incoming both directions end. A SharingPolicy that tributary peer --to-context has made for that cluster ' +
+    'goes with the direction that it is for.',
   arguments: [{ name: 'NAME|CLUSTER_ID', text: 'the other cluster', names: 'foreignclusters' }],
   options: {
     outgoing: { text: 'end only that our pods run over there' },
     incoming: { text: 'end only that its pods run here' },
     'delete-volumes': { text: 'volumes over there are deleted with their contents' },
     force: { text: 'do not wait for the other cluster: it is dead. Also deletes volumes' },
+    'to-context': {
+      value: 'NAME',
+      text: 'context of the other cluster in the same kubeconfig, in which the peering is ended too',
+      names: 'contexts',
+    },
     timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
   },
   examples: [
@@ -67,20 +83,39 @@ function parse(line: CommandLine): UnpeerArguments {
     isForced: line.flags.has('force'),
     mayDeleteVolumes: line.flags.has('delete-volumes') || line.flags.has('force'),
     timeoutMs: timeoutMsOf(line, '60s'),
+    toContext: line.values['to-context'],
+    kubeconfig: line.values['kubeconfig'],
   };
 }
 
-async function run(
-  { wanted, directions, isForced, mayDeleteVolumes, timeoutMs }: UnpeerArguments,
-  session: Session,
-): Promise<number> {
+async function run(args: UnpeerArguments, session: Session): Promise<number> {
+  const { toContext, kubeconfig } = args;
+  if (toContext === undefined) return end(args, session);
+  const { clusterID } = await readOwn(session);
+  const at = { kubeconfig, context: toContext };
+  const client = await session.open(at);
+  try {
+    const code = await end(args, session);
+    session.io.out(`In context ${toContext}:\n`);
+    const directions = DIRECTIONS.filter((direction) => !args.directions.includes(direction));
+    const mirrored = args.directions.length === DIRECTIONS.length ? DIRECTIONS : directions;
+    const codeThere = await end({ ...args, wanted: clusterID, directions: mirrored }, session.on(at, client));
+    return code === EXIT.ok ? codeThere : code;
+  } finally {
+    await client.close();
+  }
+}
+
+/** On this side. */
+async function end(args: UnpeerArguments, session: Session): Promise<number> {
+  const { wanted, directions, isForced, mayDeleteVolumes, timeoutMs } = args;
   const { client, clock, io, signal } = session;
   const cluster = findCluster(await listClusters(session), wanted);
   const { name } = cluster.metadata;
   const volumes = directions.includes('outgoing') ? await claimsOverThere(idOf(cluster), session) : [];
   if (volumes.length > 0 && !mayDeleteVolumes) {
     io.err(
-      `Not begun: what is in ${volumes.length} volume(s) over there would be lost, of the claims ${volumes.slice(0, MOST_NAMED).join(', ')}` +
+      `Nothing was changed: what is in ${volumes.length} volume(s) over there would be lost, of the claims ${volumes.slice(0, MOST_NAMED).join(', ')}` +
         `${volumes.length > MOST_NAMED ? ', ...' : ''}. Save what you need and delete the claims (where one is gone, the PersistentVolume), or add --delete-volumes.\n`,
     );
     return EXIT.failed;
@@ -102,15 +137,30 @@ async function run(
   const clusterID = idOf(cluster);
   const look = async (): Promise<Remnant[]> =>
     clusterID === undefined ? [] : remains(clusterID, directions, session);
-  if (isGone === undefined) {
-    const more = isForced ? '' : ' If the other cluster is dead, run the same command with --force.';
-    io.err(
-      `The peering has not ended after ${timeoutMs / 1000} s. The role cluster goes on ending it.${more}\n`,
-    );
-    for (const { what } of await look()) io.err(`  still there: ${what}\n`);
-    return EXIT.failed;
-  }
-  const terminating = await terminated(look, { untilMs, shown }, session);
+  if (isGone !== undefined) return ended(cluster, args, { look, shown, untilMs }, session);
+  const more = isForced ? '' : ' If the other cluster is dead, run the same command with --force.';
+  io.err(
+    `The peering has not ended after ${timeoutMs / 1000} s. The role cluster goes on ending it.${more}\n`,
+  );
+  for (const { what } of await look()) io.err(`  still there: ${what}\n`);
+  return EXIT.failed;
+}
+
+interface Looking {
+  look: () => Promise<Remnant[]>;
+  shown: (line: string) => void;
+  untilMs: number;
+}
+
+/** Returns the exit code, having said what stays. */
+async function ended(
+  cluster: ForeignCluster,
+  { directions, timeoutMs, toContext }: UnpeerArguments,
+  { look, ...waiting }: Looking,
+  session: Session,
+): Promise<number> {
+  const { io, pastable } = session;
+  const terminating = await terminated(look, waiting, session);
   if (terminating.length > 0) {
     io.err(
       `The peering has ended, but some of its objects are still there after ${timeoutMs / 1000} s. They go by themselves.\n`,
@@ -119,12 +169,21 @@ async function run(
     return EXIT.failed;
   }
   for (const { what, why } of await look()) io.out(`  stays: ${what}${why}\n`);
+  if (directions.includes('incoming')) await removeMadePolicies(idOf(cluster), session);
+  if (toContext === undefined && directions.includes('outgoing')) await tellLeft(cluster, session);
+  const { name } = cluster.metadata;
   io.out(
-    session.pastable(
+    pastable(
       `Ended. ForeignCluster ${name} stays and says not to peer. To remove it: kubectl delete foreigncluster ${name}\n`,
     ),
   );
   return EXIT.ok;
+}
+
+async function tellLeft(cluster: ForeignCluster, session: Session): Promise<void> {
+  const own = await readOwn(session).catch(() => undefined);
+  const left = leftOverThere(cluster, own?.clusterID);
+  if (left !== '') session.io.out(`  ${left}\n`);
 }
 
 /**

@@ -107,7 +107,7 @@ describe('unpeer', () => {
     expect(err).toBe(
       expected === 0
         ? ''
-        : 'Not begun: what is in 1 volume(s) over there would be lost, of the claims shop/data. ' +
+        : 'Nothing was changed: what is in 1 volume(s) over there would be lost, of the claims shop/data. ' +
             'Save what you need and delete the claims (where one is gone, the PersistentVolume), or add --delete-volumes.\n',
     );
     if (expected !== 0) expect(world.cluster('mine')?.spec?.outgoing).toBe('Enabled');

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type ForeignCluster, foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { announcementData } from '../../../../src/api/own-announcement.ts';
 import { configMaps } from '../../../../src/api/resources.ts';
 import { type SharingPolicy, sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import { peerCommand } from '../../../../src/cli/peering/peer-command.ts';
+import { unpeerCommand } from '../../../../src/cli/peering/unpeer.ts';
 import type { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { CliWorld } from '../support/cli-world.ts';
 
@@ -136,6 +137,73 @@ test('nothing is written where it cannot work', async () => {
   expect(rome.api.count(/^(POST|PUT|PATCH|DELETE)/) + milan.api.count(/^(POST|PUT|PATCH|DELETE)/)).toBe(0);
   rome.others.clear();
   expect((await rome.run(peerCommand, '--to-context rome')).err).toContain('both contexts lead to the same');
+});
+
+describe('what was made for a peering goes with it', () => {
+  const ended = { outgoing: { phase: 'None' }, incoming: { phase: 'None' } } as const;
+  beforeEach(async () => {
+    runsIn(rome, ROME, 'rome', []);
+    runsIn(milan, MILAN, 'milan', ['203.0.113.7:30743']);
+    expect((await rome.run(peerCommand, '--to-context milan')).code).toBe(0);
+    milan.seed(sharingPolicies, {
+      metadata: { name: 'by-hand' },
+      spec: { peers: { clusterIDs: [ROME] } },
+    });
+    for (const world of [rome, milan]) world.reconcile(() => ended);
+  });
+  const left = async (): Promise<string[]> => (await policiesIn(milan)).map(({ metadata }) => metadata.name);
+
+  test('at the provider, and what people have made stays', async () => {
+    const { code, out } = await milan.run(unpeerCommand, ROME);
+    expect(code).toBe(0);
+    expect(out).toContain('  removed: SharingPolicy rome, which tributary peer had made for it\n');
+    expect(await left()).toEqual(['by-hand']);
+  });
+
+  test('at the consumer it is told, with the command for the provider', async () => {
+    const { code, out } = await rome.run(unpeerCommand, `${MILAN} --context here`);
+    expect(code).toBe(0);
+    expect(out).toContain(
+      `  SharingPolicy rome, which tributary peer made in ${MILAN}, stays there. To remove it, over there: tributary unpeer ${ROME}\n`,
+    );
+    expect(await left()).toHaveLength(2);
+  });
+
+  test('with --to-context in one command, at both', async () => {
+    const { code, out, err } = await rome.run(unpeerCommand, `${MILAN} --to-context milan`);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).not.toContain('stays there');
+    expect(out).toContain('In context milan:\n');
+    expect(await left()).toEqual(['by-hand']);
+    expect(clusterIn(milan.api, ROME)?.spec).toMatchObject({ outgoing: 'Disabled', incoming: 'Disabled' });
+    expect(clusterIn(rome.api, MILAN)?.spec).toMatchObject({ outgoing: 'Disabled', incoming: 'Disabled' });
+  });
+
+  test('one direction here is the other one there', async () => {
+    expect((await rome.run(unpeerCommand, `${MILAN} --outgoing --to-context milan`)).code).toBe(0);
+    expect(clusterIn(rome.api, MILAN)?.spec?.incoming).toBeUndefined();
+    expect(clusterIn(milan.api, ROME)?.spec).toMatchObject({ incoming: 'Disabled' });
+    expect(clusterIn(milan.api, ROME)?.spec?.outgoing).toBeUndefined();
+    expect(await left()).toEqual(['by-hand']);
+  });
+
+  test('one that was made to speak of others stays, and is told', async () => {
+    const policy = (await policiesIn(milan)).find(({ metadata }) => metadata.name === 'rome');
+    milan.api.storage.update('sharingpolicies.tributary.dev', {
+      ...policy,
+      spec: { peers: { clusterIDs: [ROME, 'x'] } },
+    } as never);
+    const { out } = await milan.run(unpeerCommand, ROME);
+    expect(out).toContain(
+      '  stays: SharingPolicy rome, which is for other clusters too by now. To remove it: tributary policy delete rome --kind share\n',
+    );
+    expect(await left()).toHaveLength(2);
+  });
+
+  test('the end of what it lends to nobody is no policy’s', async () => {
+    expect((await milan.run(unpeerCommand, `${ROME} --outgoing`)).out).not.toContain('SharingPolicy');
+    expect(await left()).toHaveLength(2);
+  });
 });
 
 test.each([

@@ -1,0 +1,54 @@
+/** SharingPolicies that `peer --to-context` has made, so that `unpeer` may remove them: nobody else has asked for them. */
+import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
+import { ANNOTATION_POLICY_OVER_THERE, LABEL_MADE_FOR } from '../../api/names.ts';
+import { sharingPolicies } from '../../api/sharing-policy.ts';
+import { deleteByUid } from '../../kube/write.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { hasCode } from '../../lib/errors.ts';
+import { printable } from './terminal-text.ts';
+import type { Session } from './environment.ts';
+
+/** One that somebody has made to speak of others stays, and is told. */
+export async function removeMadePolicies(clusterID: string | undefined, session: Session): Promise<void> {
+  if (clusterID === undefined) return;
+  const { client, io, pastable, signal } = session;
+  const labelSelector = `${LABEL_MADE_FOR}=${clusterID}`;
+  try {
+    const { items } = await client.list(sharingPolicies, { labelSelector, signal });
+    for (const policy of items) {
+      const { name } = policy.metadata;
+      if (deepEqual(policy.spec.peers, { clusterIDs: [clusterID] })) {
+        await deleteByUid(client, sharingPolicies, policy, { signal });
+        io.out(`  removed: SharingPolicy ${name}, which tributary peer had made for it\n`);
+      } else {
+        const how = `To remove it: tributary policy delete ${name} --kind share`;
+        io.out(pastable(`  stays: SharingPolicy ${name}, which is for other clusters too by now. ${how}\n`));
+      }
+    }
+  } catch (error) {
+    if (!hasCode(error, 'Forbidden')) throw error;
+    io.err(`SharingPolicies that tributary peer has made for it may be left: you may not remove them here\n`);
+  }
+}
+
+/** Remembers, where the pods come from, what was made for them at the other cluster. */
+export async function noteMadePolicy(
+  cluster: string,
+  policy: string,
+  { client, signal }: Session,
+): Promise<void> {
+  const body = { metadata: { annotations: { [ANNOTATION_POLICY_OVER_THERE]: policy } } };
+  await client.patch(foreignClusters, { name: cluster }, { type: 'merge', body }, { signal });
+}
+
+/** What stays at the other cluster; empty: nothing that is known here. */
+export function leftOverThere(
+  { metadata, status }: ForeignCluster,
+  ownClusterID: string | undefined,
+): string {
+  const policy = metadata.annotations?.[ANNOTATION_POLICY_OVER_THERE];
+  if (policy === undefined) return '';
+  const where = printable(status?.clusterName ?? metadata.name);
+  const us = ownClusterID ?? 'CLUSTER_ID';
+  return `SharingPolicy ${policy}, which tributary peer made in ${where}, stays there. To remove it, over there: tributary unpeer ${us}`;
+}
