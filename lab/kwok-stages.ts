@@ -1,7 +1,7 @@
 /**
- * How kwok plays what a kubelet would do, as Stages of its API (`kwok.x-k8s.io/v1alpha1`). There are three, and none
- * waits: a node becomes Ready, and again after it was lost; a bound pod runs; a pod that is deleted is gone at once. The lab
- * applies the Node itself, and kwok renews its Lease without a Stage. Jobs, init containers and readiness gates are
+ * How kwok plays what a kubelet would do, as Stages of its API (`kwok.x-k8s.io/v1alpha1`). There are four, and none
+ * waits: a node becomes Ready, and again after it was lost; a bound pod runs; a pod whose image has the tag `cannot-be-pulled`
+ * does not; a pod that is deleted is gone at once. The lab applies the Node itself, and kwok renews its Lease without a Stage. Jobs, init containers and readiness gates are
  * not played, because no test uses them on a pretended node.
  */
 
@@ -28,6 +28,7 @@ type Step =
       readonly patch: { readonly subresource: 'status'; readonly root: 'status'; readonly template: string };
     };
 
+const unpullable = '.spec.containers[]?.image | select(test(":cannot-be-pulled$"))';
 const isReady = '.status.conditions[]? | select(.type == "Ready") | .status';
 const deletion = '.metadata.deletionTimestamp';
 /**
@@ -69,6 +70,19 @@ containerStatuses:
 {{ end }}
 `;
 
+const unpulledPod = `
+phase: Pending
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ Quote .name }}
+  image: {{ Quote .image }}
+  imageID: ""
+  restartCount: 0
+  ready: false
+  state: { waiting: { reason: ImagePullBackOff, message: {{ printf "Back-off pulling image %q" .image | Quote }} } }
+{{ end }}
+`;
+
 export const stages: readonly Stage[] = [
   stage('node-ready', 'Node', [{ key: isReady, operator: 'NotIn', values: ['True'] }], status(readyNode)),
   stage(
@@ -77,8 +91,19 @@ export const stages: readonly Stage[] = [
     [
       { key: deletion, operator: 'DoesNotExist' },
       { key: '.status.phase', operator: 'In', values: ['Pending'] },
+      { key: unpullable, operator: 'DoesNotExist' },
     ],
     status(runningPod),
+  ),
+  stage(
+    'image-is-missing',
+    'Pod',
+    [
+      { key: deletion, operator: 'DoesNotExist' },
+      { key: '.status.containerStatuses', operator: 'DoesNotExist' },
+      { key: unpullable, operator: 'Exists' },
+    ],
+    status(unpulledPod),
   ),
   stage('pod-ends', 'Pod', [{ key: grace, operator: 'Exists' }], { delete: true }),
 ];

@@ -165,6 +165,7 @@ test('an upgrade begins with the values that are installed, and removes what the
     'false',
     '--image',
     'tributary:2',
+    '--yes',
   );
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toContain('PodDisruptionBudget tributary-network/tributary-gateway');
@@ -172,6 +173,59 @@ test('an upgrade begins with the values that are installed, and removes what the
   expect(await argumentsOf('tributary-cluster')).toEqual(
     expect.arrayContaining(['--cluster-name', 'rome', 'tributary:2']),
   );
+});
+
+describe('an image that cannot be pulled', () => {
+  const NAMELESS = 'tributary:cannot-be-pulled';
+  const ROLES = ['deployments/tributary-gateway', 'daemonsets/tributary-node'];
+
+  /** The roles as the API server has them: whoever changes one changes its generation. */
+  const roles = async (): Promise<unknown[]> => {
+    const paths = [
+      'namespaces/tributary-system/deployments/tributary-cluster',
+      ...ROLES.map((one) => `namespaces/tributary-network/${one}`),
+    ];
+    return Promise.all(
+      paths.map(async (path) => {
+        const object = await lab.cluster.api.get<{
+          metadata: { uid: string; generation: number };
+          status: { readyReplicas?: number; numberReady?: number };
+        }>(`/apis/apps/v1/${path}`);
+        const { metadata, status } = object ?? {};
+        return [metadata?.uid, metadata?.generation, status?.readyReplicas ?? status?.numberReady];
+      }),
+    );
+  };
+  const podsOf = async (): Promise<string[]> => {
+    const list = await lab.cluster.api.get<{ items: { metadata: { uid: string } }[] }>(
+      '/api/v1/namespaces/tributary-system/pods',
+    );
+    return (list?.items ?? []).map(({ metadata }) => metadata.uid).toSorted();
+  };
+
+  test('is told by its name within a minute, and what runs runs on', async () => {
+    const before = [await roles(), await podsOf()];
+    const { code, err } = await run(upgradeCommand, '--image', NAMELESS, '--yes');
+    expect([code, err]).toEqual([
+      1,
+      `image ${NAMELESS} cannot be pulled: ImagePullBackOff: Back-off pulling image "${NAMELESS}". ` +
+        'Nothing was changed, and what runs here runs on. Name another one with --image\n',
+    ]);
+    expect([await roles(), await podsOf()]).toEqual(before);
+    // The next one still begins with the values that run.
+    expect(await run(upgradeCommand, '--yes')).toMatchObject({ code: 0, err: '' });
+    expect(await argumentsOf('tributary-cluster')).toContain('tributary:2');
+  });
+});
+
+test('nothing is installed and nothing replaced where nobody has agreed', async () => {
+  const before = await argumentsOf('tributary-cluster');
+  for (const command of [installCommand, upgradeCommand]) {
+    const { code, out, err } = await run(command, '--image', 'tributary:3');
+    expect([code, err]).toEqual([2, 'there is no terminal to ask on: add --yes\n']);
+    expect(out).toContain('image tributary:3');
+  }
+  expect(await argumentsOf('tributary-cluster')).toEqual(before);
 });
 
 test('objects of others with our name are left alone, and so is what Helm has made', async () => {

@@ -1,22 +1,25 @@
 /** `tributary install` and `tributary upgrade`: from what was found out and chosen to roles that run. */
 import { readFileSync } from 'node:fs';
 
-import { definitions } from '../../api/resources.ts';
-import type { Manifest } from '../../api/manifest.ts';
+import { definitions, deployments } from '../../api/resources.ts';
+import { type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { forgeInstallation } from '../../deploy/installation/objects.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
+import { CLUSTER_NAME } from '../../deploy/rights/cluster.ts';
 import { typeOf } from '../../kube/apply.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { VERSION } from '../../version.ts';
+import { agreed, YES } from '../agreement.ts';
 import type { Command, Options } from '../command.ts';
 import { type CommandLine, EXIT, printYaml, wrongForm } from '../command-line.ts';
 import { timeoutMsOf } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { factsOf } from './facts.ts';
 import { helmRelease } from './helm.ts';
+import { checkImage } from './image-check.ts';
 import { found, nameOf, remove } from './objects.ts';
 import { checkFacts, foundValues, planLines } from './plan.ts';
-import { untilReady } from './rollout.ts';
+import { isRole, untilReady } from './rollout.ts';
 import { othersInstalled } from './uninstall-objects.ts';
 import { type SomeValues, VALUE_OPTIONS, valuesOfOptions, valuesOfYaml, wholeValues } from './values.ts';
 import { checkStored, forgeInstalled, installedOf, storedVersions, valuesAfter } from './versions.ts';
@@ -39,7 +42,7 @@ const OPTIONS: Options = {
   values: { value: 'FILE', text: 'YAML with values, as for the Helm chart', names: 'files' },
   ...VALUE_OPTIONS,
   'dry-run': { text: 'print all objects as YAML, and change nothing' },
-  yes: { text: 'do not ask' },
+  yes: YES,
   timeout: { value: 'DURATION', text: 'how long each role may take to become ready', fallback: '5m' },
 };
 
@@ -47,8 +50,8 @@ export const installCommand: Command = clusterCommand({
   name: 'install',
   summary: 'Install Tributary in a cluster, and wait until it runs.',
   about:
-    'Addresses, ranges and rights are found out, and shown before they are used. Run it again with other values to change them. ' +
-    'What the values no longer ask for is removed.',
+    'Addresses, ranges and rights are found out and shown, and you are asked before they are used; without a terminal, --yes says so. ' +
+    'Run it again with other values to change them. What the values no longer ask for is removed.',
   arguments: [{ name: 'CLUSTER_NAME', text: 'what people call this cluster', isOptional: true }],
   options: OPTIONS,
   examples: [
@@ -66,8 +69,10 @@ export const upgradeCommand: Command = clusterCommand({
   name: 'upgrade',
   summary: 'Replace the installed version by this one, with the values that are installed.',
   about:
-    'Objects that this version no longer has are removed. To go back, run upgrade of the older program: it refuses where objects are ' +
-    'stored in a version of their kind that it does not know.',
+    'You are asked first; without a terminal, --yes says so. An image that cannot be pulled is told before anything is changed. Roles are ' +
+    'replaced one after the other; where one does not become ready, upgrade without values goes back to those of before. Objects that ' +
+    'this version no longer has are removed. To go back to an older version, run upgrade of the older program: it refuses where ' +
+    'objects are stored in a version of their kind that it does not know.',
   options: OPTIONS,
   examples: [{ line: 'tributary upgrade --image IMAGE', does: 'Replace the program' }],
   parse,
@@ -121,7 +126,7 @@ function readFile(file: string): string {
 
 export async function install(args: InstallArguments, session: Session): Promise<number> {
   const { chosen, isDry, isSure, timeoutMs } = args;
-  const { io, signal } = session;
+  const { io } = session;
   if (chosen.image === undefined || chosen.image === '') {
     throw new TributaryError(
       'Invalid',
@@ -145,14 +150,15 @@ export async function install(args: InstallArguments, session: Session): Promise
   checkFacts(facts);
   checkStored(await storedVersions(session), objects);
   io.out(`${planLines(facts, values, VERSION).join('\n')}\n`);
-  if (!isSure && io.input?.isTerminal === true) {
-    const answer = await io.input.ask('Install this? [y/N] ', signal);
-    if (!/^y(es)?$/iu.test(answer.trim())) {
-      io.err('Nothing was changed.\n');
-      return EXIT.failed;
-    }
+  if (!isSure && !(await agreed(session, { question: 'Install this?' }))) {
+    io.err('Nothing was changed.\n');
+    return EXIT.failed;
   }
-  await bring(session, { objects, values, timeoutMs });
+  const running = await runningImage(session);
+  if (running !== undefined && running !== values.image) {
+    await checkImage(session, { image: values.image, timeoutMs });
+  }
+  await bring(session, { objects, values, timeoutMs, isReplacement: running !== undefined });
   const done = args.isUpgrade === true ? 'Upgraded' : 'Installed';
   io.out(session.pastable(`${done}. To see how it is: tributary status\n`));
   return EXIT.ok;
@@ -162,26 +168,67 @@ interface Bringing {
   readonly objects: readonly Manifest[];
   readonly values: InstallValues;
   readonly timeoutMs: number;
+  /** Something ran here before. */
+  readonly isReplacement: boolean;
 }
 
-async function bring(session: InstallSession, { objects, values, timeoutMs }: Bringing): Promise<void> {
+async function bring(session: InstallSession, bringing: Bringing): Promise<void> {
   const { io } = session;
+  const { objects, values, isReplacement } = bringing;
   for (const [what, part] of partsOf(objects)) {
     for (const object of part) await apply(session, object);
     io.out(`applied: ${part.length} ${what}\n`);
     if (what === 'kinds') await untilServed(session, part);
   }
-  await apply(session, forgeInstalled(VERSION, values));
+  // What is written here is what the next upgrade begins with: of a replacement, only when it runs.
+  if (!isReplacement) await apply(session, forgeInstalled(VERSION, values));
+  await bringRoles(session, bringing);
   const others = await othersInstalled(session, objects);
   for (const object of others.toReversed()) await remove(session, object);
   if (others.length > 0)
     io.out(`removed what this version and these values do not have: ${someOf(others.map(nameOf))}\n`);
-  await untilReady(session, objects, timeoutMs);
+  if (isReplacement) await apply(session, forgeInstalled(VERSION, values));
 }
 
-/** In the order of application; a part is one line of progress. */
+/** New ones all at once. Of those that run, the next is not touched before the last one runs again. */
+async function bringRoles(
+  session: InstallSession,
+  { objects, timeoutMs, isReplacement }: Bringing,
+): Promise<void> {
+  const roles = objects.filter(isRole);
+  const advice = isReplacement ? await adviceAfterReplacement(session) : ADVICE;
+  const ready = async (role: Manifest): Promise<void> => untilReady(session, role, { timeoutMs, advice });
+  for (const role of roles) {
+    await apply(session, role);
+    if (isReplacement) await ready(role);
+  }
+  if (isReplacement) return;
+  session.io.out(`applied: ${roles.length} roles\n`);
+  for (const role of roles) await ready(role);
+}
+
+const ADVICE =
+  'All objects are applied, and nothing was taken back: it becomes ready by itself when the cause is gone. Or give other values, ' +
+  'such as --image, and run the same command again';
+
+async function adviceAfterReplacement(session: InstallSession): Promise<string> {
+  const before = await installedOf(session);
+  if (before === undefined) return ADVICE;
+  const { image } = before.values;
+  const program = before.version === VERSION ? '' : `, by the program of version ${before.version}`;
+  return (
+    'Roles after it are still those of before. It becomes ready by itself when the cause is gone. To go back to the values of before ' +
+    `(image ${String(image)})${program}: tributary upgrade --yes`
+  );
+}
+
+async function runningImage(session: InstallSession): Promise<string | undefined> {
+  const role = await found(session, deployments, { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME });
+  return role?.spec?.template.spec?.containers[0]?.image;
+}
+
+/** In the order of application, before the roles; a part is one line of progress. */
 function partsOf(objects: readonly Manifest[]): [what: string, part: Manifest[]][] {
-  const isWorkload = ({ kind }: Manifest): boolean => kind === 'Deployment' || kind === 'DaemonSet';
   const isKind = ({ kind }: Manifest): boolean => kind === 'CustomResourceDefinition';
   const isNamespace = ({ kind }: Manifest): boolean => kind === 'Namespace';
   return [
@@ -189,9 +236,8 @@ function partsOf(objects: readonly Manifest[]): [what: string, part: Manifest[]]
     ['namespaces', objects.filter(isNamespace)],
     [
       'rights, fences and Services',
-      objects.filter((one) => !isKind(one) && !isNamespace(one) && !isWorkload(one)),
+      objects.filter((one) => !isKind(one) && !isNamespace(one) && !isRole(one)),
     ],
-    ['roles', objects.filter(isWorkload)],
   ];
 }
 

@@ -10,28 +10,34 @@ interface Rollout {
   readonly ready: number;
 }
 
+export const isRole = ({ kind }: Manifest): boolean => kind === 'Deployment' || kind === 'DaemonSet';
+
+/** `advice`: what to do where it does not become ready. */
 export async function untilReady(
   session: InstallSession,
-  objects: readonly Manifest[],
-  timeoutMs: number,
+  role: Manifest,
+  { timeoutMs, advice }: { timeoutMs: number; advice: string },
 ): Promise<void> {
-  for (const object of objects.filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet')) {
-    const { name = '' } = object.metadata;
-    await mustBe(session, {
-      what: `for ${name} to be ready`,
-      timeoutMs,
-      advice:
-        'All objects are applied, and nothing was taken back: it becomes ready by itself when the cause is gone. Or give other values, ' +
-        'such as --image, and run the same command again',
-      look: async () => {
-        const state = await rolloutOf(session, object);
-        if (state === undefined) return 'its controller has not seen it yet';
-        if (state.ready >= state.wanted) return '';
-        return `${state.ready} of ${state.wanted} pods are; ${await reasons(session, object)}`;
-      },
-    });
-    session.io.out(`ready: ${nameOf(object)}\n`);
-  }
+  let waiting: readonly Pod[] = [];
+  await mustBe(session, {
+    what: `for ${role.metadata.name} to be ready`,
+    timeoutMs,
+    advice,
+    look: async () => {
+      waiting = [];
+      const state = await rolloutOf(session, role);
+      if (state === undefined) return 'its controller has not seen it yet';
+      if (state.ready >= state.wanted) return '';
+      waiting = await waitingPods(session, role);
+      const why =
+        waiting.length === 0
+          ? 'no pod is there yet'
+          : someOf([...new Set(waiting.map((pod) => waitingReason(pod)))]);
+      return `${state.ready} of ${state.wanted} pods are; ${why}`;
+    },
+    isHopeless: () => waiting.some((pod) => pullProblem(pod) !== undefined),
+  });
+  session.io.out(`ready: ${nameOf(role)}\n`);
 }
 
 /** Undefined while the status is about an older version of the object. */
@@ -67,25 +73,44 @@ const isSeen = (
   object: { metadata: { generation?: number }; status?: { observedGeneration?: number } } | undefined,
 ): boolean => (object?.status?.observedGeneration ?? 0) >= (object?.metadata.generation ?? 1);
 
-/** Of the pods that are not ready. */
-async function reasons(session: InstallSession, { metadata }: Manifest): Promise<string> {
+async function waitingPods(session: InstallSession, { metadata }: Manifest): Promise<Pod[]> {
   const instance = metadata.labels?.['app.kubernetes.io/instance'] ?? '';
   const labelSelector = `app.kubernetes.io/instance=${instance}`;
   const all = await listed(session, pods, { namespace: metadata.namespace ?? '', labelSelector });
-  const waiting = all.filter((pod) => !isReady(pod));
-  return waiting.length === 0 ? 'no pod is there yet' : someOf([...new Set(waiting.map(reasonOf))]);
+  return all.filter((pod) => !isReady(pod));
 }
 
 const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
 
-function reasonOf({ status }: Pod): string {
+/** As kubelets name them. */
+const PULL_REASONS: ReadonlySet<string> = new Set([
+  'ErrImageNeverPull',
+  'ErrImagePull',
+  'ImageInspectError',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'RegistryUnavailable',
+]);
+
+/** Why an image of the pod cannot be had; undefined: nothing is known against it. */
+export function pullProblem({ status }: Pick<Pod, 'status'>): string | undefined {
+  const states = (status?.containerStatuses ?? []).map(({ state }) => state?.waiting);
+  const found = states.find((waiting) => PULL_REASONS.has(waiting?.reason ?? ''));
+  return found && reasonText(found);
+}
+
+const reasonText = ({ reason, message }: { reason?: string; message?: string }): string =>
+  [reason, message].filter(Boolean).join(': ');
+
+/** Of a pod that is not ready. */
+export function waitingReason({ status }: Pick<Pod, 'status'>): string {
   const container = status?.containerStatuses?.find(({ ready }) => !ready);
   const { waiting, running } = container?.state ?? {};
-  if (waiting?.reason !== undefined) return [waiting.reason, waiting.message].filter(Boolean).join(': ');
+  if (waiting?.reason !== undefined) return reasonText(waiting);
   const unscheduled = status?.conditions?.find(
     ({ type, status: is }) => type === 'PodScheduled' && is === 'False',
   );
   if (unscheduled !== undefined) return `not scheduled: ${unscheduled.message}`;
-  return running === undefined ? `${status?.phase}` : 'it runs, and is not ready yet';
+  return running === undefined ? (status?.phase ?? 'Pending') : 'it runs, and is not ready yet';
 }

@@ -5,6 +5,7 @@ import { deployments, namespaces, persistentVolumes } from '../../api/resources.
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { agreed, YES } from '../agreement.ts';
 import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
@@ -44,7 +45,7 @@ export const uninstallCommand: Command = clusterCommand({
     'Pods come home first, as their PodDisruptionBudgets permit. Peers that do not answer are left without them. Nothing of ' +
     'Tributary stays. It may be interrupted and run again.',
   options: {
-    yes: { text: 'do not ask' },
+    yes: YES,
     prepare: { text: 'only what needs the running roles; all objects stay, for Helm to delete' },
     'delete-volumes': { text: 'volumes in foreign clusters are lost with their contents' },
     'drain-timeout': { value: 'DURATION', text: 'how long pods may take to come home', fallback: '5m' },
@@ -128,7 +129,7 @@ async function isRoleReady(session: InstallSession): Promise<boolean> {
 
 /** Says what will end. Throws Conflict where data would be lost without a word. */
 async function agrees(args: UninstallArguments, session: Session): Promise<boolean> {
-  const { io, signal } = session;
+  const { io } = session;
   const [offloaded, clusters, volumes] = await Promise.all([
     listed(session, namespaceOffloadings),
     listed(session, foreignClusters),
@@ -146,7 +147,7 @@ async function agrees(args: UninstallArguments, session: Session): Promise<boole
     const claims = volumes.map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`);
     throw new TributaryError(
       'Conflict',
-      `not begun: what is in volumes in foreign clusters would be lost, of the claims ${someOf(claims)}. Save what you need and delete the claims, or add --delete-volumes`,
+      `nothing was changed: what is in volumes in foreign clusters would be lost, of the claims ${someOf(claims)}. Save what you need and delete the claims, or add --delete-volumes`,
     );
   }
   const isThere = (await found(session, namespaces, { name: SYSTEM_NAMESPACE })) !== undefined;
@@ -155,10 +156,5 @@ async function agrees(args: UninstallArguments, session: Session): Promise<boole
       `${offloaded.length} offloaded namespace(s)${offloaded.length > 0 ? ` (${someOf(offloaded.map(({ metadata }) => metadata.namespace ?? ''))})` : ''}, ` +
       `${peers.length} peering(s), the network of all hosts, its objects and kinds.\n`,
   );
-  if (args.isSure) return true;
-  if (io.input?.isTerminal !== true) {
-    throw new TributaryError('Invalid', 'there is no terminal to ask on: add --yes');
-  }
-  const answer = await io.input.ask('Go on? [y/N] ', signal);
-  return /^y(es)?$/iu.test(answer.trim());
+  return args.isSure || agreed(session, { question: 'Go on?' });
 }

@@ -18,13 +18,21 @@ export interface Wait {
   readonly look: () => Promise<string>;
   /** What to do where it is not so in time. */
   readonly advice?: string;
+  /** What is seen now hardly goes away by itself: it is not waited for as long. */
+  readonly isHopeless?: () => boolean;
 }
 
+/** A registry that is away for a moment, or a tag that is just being pushed, is back by then. */
+const HOPELESS_MS = 30_000;
+
 /** Returns what is missing at the end; empty where nothing is. An API server that does not answer for a moment is no error. */
-export async function waitFor(session: InstallSession, { what, timeoutMs, look }: Wait): Promise<string> {
+export async function waitFor(
+  session: InstallSession,
+  { what, timeoutMs, look, isHopeless = () => false }: Wait,
+): Promise<string> {
   const { clock, io, signal } = session;
   const began = clock.monotonic();
-  let [said, quietMs, last] = [began, QUIET_MS, ''];
+  let [said, quietMs, last, hopefulAt] = [began, QUIET_MS, '', began];
   for (;;) {
     signal.throwIfAborted();
     const missing = await look().catch((error: unknown) => {
@@ -33,7 +41,8 @@ export async function waitFor(session: InstallSession, { what, timeoutMs, look }
     });
     if (missing === '') return '';
     const now = clock.monotonic();
-    if (now - began >= timeoutMs) return missing;
+    if (!isHopeless()) hopefulAt = now;
+    if (now - began >= timeoutMs || now - hopefulAt >= HOPELESS_MS) return missing;
     if (now - said >= (missing === last ? quietMs : QUIET_MS)) {
       io.out(`  waiting ${what}, ${Math.round((now - began) / 1000)} s: ${missing}\n`);
       quietMs = missing === last ? Math.min(2 * quietMs, MOST_QUIET_MS) : QUIET_MS;
@@ -45,11 +54,12 @@ export async function waitFor(session: InstallSession, { what, timeoutMs, look }
 
 /** Throws Unavailable where it is not so in time. */
 export async function mustBe(session: InstallSession, wait: Wait): Promise<void> {
+  const began = session.clock.monotonic();
   const missing = await waitFor(session, wait);
   if (missing === '') return;
   throw new TributaryError(
     'Unavailable',
-    `waited ${Math.round(wait.timeoutMs / 1000)} s ${wait.what}, without success: ${missing}${wait.advice === undefined ? '' : `. ${wait.advice}`}`,
+    `waited ${Math.round((session.clock.monotonic() - began) / 1000)} s ${wait.what}, without success: ${missing}${wait.advice === undefined ? '' : `. ${wait.advice}`}`,
   );
 }
 

@@ -11,6 +11,7 @@ import { type SharingPolicy, sharingPolicies, type SharingPolicySpec } from '../
 import type { ResourceList } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
+import { agreed, YES } from '../agreement.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { EXIT, wrongForm } from '../command-line.ts';
 import { formatOf, OUTPUT, printedAs } from '../output.ts';
@@ -85,7 +86,7 @@ const deleteCommand = clusterCommand({
   options: {
     kind: { value: 'KIND', text: 'which, where both have the name', choices: ['share', 'accept'] },
     now: { text: 'pods of its peers end at once, without a grace time' },
-    yes: { text: 'do not ask' },
+    yes: YES,
   },
   examples: [{ line: 'tributary policy delete friends --kind share', does: 'Lend to friends no longer' }],
   parse: ({ positionals: [name = ''], values, flags }): DeleteArguments => ({
@@ -145,11 +146,10 @@ async function find(
   return first;
 }
 
-async function isConfirmed(does: Does, peers: readonly string[], { io, signal }: Session): Promise<boolean> {
+async function isConfirmed(does: Does, peers: readonly string[], session: Session): Promise<boolean> {
   const what = does === 'share' ? 'their pods here end' : 'pods of this cluster over there come home';
   const said = `${peers.length} peer(s) use it (${peers.join(', ')}): ${what}, unless another policy selects them`;
-  if (io.input?.isTerminal !== true) throw wrongForm(`${said}; there is no terminal to ask: add --yes`);
-  return /^y(es)?$/i.test((await io.input.ask(`${said}.\nDelete it? [y/N] `, signal)).trim());
+  return agreed(session, { question: 'Delete it?', said });
 }
 
 async function endNow(peers: readonly string[], { client, io, signal }: Session): Promise<void> {

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+
+import { pods } from '../../../../src/api/resources.ts';
+import { installCommand, upgradeCommand } from '../../../../src/cli/install/install.ts';
+import type { AnyObject } from '../../../support/fake-api/storage.ts';
+import { CliWorld } from '../support/cli-world.ts';
+
+/** Installing over what runs: the controllers of the API server are played here. */
+
+let world: CliWorld;
+/** What becomes of pods with these images: the state of their container. Others run. */
+let states: Map<string, object>;
+/** Of a role by its name: the pods that are not ready, and why. */
+let stuck: Map<string, object>;
+
+const pulled = (image: string): object => ({
+  waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}"` },
+});
+const statusOf = (state: object): object => ({ containerStatuses: [{ name: 'x', ready: false, state }] });
+
+beforeEach(() => {
+  world = CliWorld.start();
+  world.others.set('rome', world.api);
+  [states, stuck] = [new Map(), new Map()];
+  const times = 999;
+  world.api.fault({
+    match: ({ path }) => path === '/version',
+    times,
+    body: '{"gitVersion":"v1.36.3"}',
+  });
+  world.api.fault({
+    match: ({ path }) => path.endsWith('/selfsubjectaccessreviews'),
+    times,
+    body: '{"metadata":{},"status":{"allowed":true}}',
+  });
+  world.api.storage.subscribe(({ resource, current }) => {
+    const status = current && statusFor(resource, current);
+    if (status === undefined || JSON.stringify(status) === JSON.stringify(current?.['status'])) return;
+    queueMicrotask(() => {
+      world.api.storage.update(resource, { ...current, status } as AnyObject);
+    });
+  });
+});
+afterEach(async () => world.stop());
+
+function statusFor(resource: string, object: AnyObject): object | undefined {
+  const { name, generation: observedGeneration } = object.metadata;
+  switch (resource) {
+    case 'customresourcedefinitions.apiextensions.k8s.io':
+      return { conditions: [{ type: 'Established', status: 'True' }], storedVersions: [] };
+    case 'deployments.apps': {
+      const readyReplicas = stuck.has(name) ? 0 : 1;
+      return { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas };
+    }
+    case 'daemonsets.apps': {
+      const numberReady = stuck.has(name) ? 0 : 1;
+      return { observedGeneration, desiredNumberScheduled: 1, updatedNumberScheduled: 1, numberReady };
+    }
+    case 'pods': {
+      if (name !== 'tributary-image-check') return undefined;
+      const { spec } = object as unknown as { spec: { containers: { image: string }[] } };
+      return statusOf(states.get(spec.containers[0]?.image ?? '') ?? { terminated: { exitCode: 0 } });
+    }
+    default:
+      return undefined;
+  }
+}
+
+function imageOf(role: string): unknown {
+  const namespace = role === 'tributary-cluster' ? 'tributary-system' : 'tributary-network';
+  const kind = role === 'tributary-node' ? 'daemonsets.apps' : 'deployments.apps';
+  const object = world.api.storage.get(kind, `${namespace}/${role}`) as unknown as {
+    spec: { template: { spec: { containers: { image: string }[] } } };
+  };
+  return object.spec.template.spec.containers[0]?.image;
+}
+const images = (): unknown[] => ['tributary-cluster', 'tributary-gateway', 'tributary-node'].map(imageOf);
+const recorded = (): unknown => {
+  const map = world.api.storage.get('configmaps', 'tributary-system/tributary-installation');
+  const { values = '' } = (map?.['data'] ?? {}) as { values?: string };
+  return (parse(values) as { image: string }).image;
+};
+const install = async (): Promise<void> => {
+  expect(await world.run(installCommand, 'rome --image t:1 --yes')).toMatchObject({ code: 0, err: '' });
+};
+
+test('where nothing runs, no image is tried, and an interrupted installation can be gone on with', async () => {
+  stuck.set('tributary-cluster', {});
+  const { code, err } = await world.run(installCommand, 'rome --image t:1 --yes --timeout 5s');
+  expect(code).toBe(1);
+  expect(err).toContain('All objects are applied, and nothing was taken back');
+  expect([images(), recorded()]).toEqual([['t:1', 't:1', 't:1'], 't:1']);
+});
+
+test('an image that cannot be pulled is told, and no role is touched', async () => {
+  await install();
+  states.set('t:none', pulled('t:none'));
+  const { code, out, err } = await world.run(upgradeCommand, '--image t:none --yes');
+  expect([code, err]).toEqual([
+    1,
+    'image t:none cannot be pulled: ImagePullBackOff: Back-off pulling image "t:none". Nothing was changed, and what runs here ' +
+      'runs on. Name another one with --image\n',
+  ]);
+  expect(out).not.toContain('applied');
+  expect([images(), recorded()]).toEqual([['t:1', 't:1', 't:1'], 't:1']);
+  expect(world.api.storage.get('pods', 'tributary-system/tributary-image-check')).toBeUndefined();
+});
+
+test('an image that is not ours is told, too', async () => {
+  await install();
+  states.set('nginx:1', { terminated: { exitCode: 127, message: 'version: not found\n' } });
+  const { code, err } = await world.run(upgradeCommand, '--image nginx:1 --yes');
+  expect([code, err]).toEqual([
+    1,
+    'image nginx:1 does not run Tributary (exit code 127): version: not found. Nothing was changed, and what runs here runs on\n',
+  ]);
+  expect(images()).toEqual(['t:1', 't:1', 't:1']);
+});
+
+test('what cannot be found out in time is told, and is no reason to stop', async () => {
+  await install();
+  states.set('t:2', {});
+  const { code, err } = await world.run(upgradeCommand, '--image t:2 --yes --timeout 3s');
+  expect([code, err]).toEqual([0, '  it is not known whether image t:2 can be pulled: Pending\n']);
+  expect([images(), recorded()]).toEqual([['t:2', 't:2', 't:2'], 't:2']);
+});
+
+test('a role that does not become ready: the next is not touched, and one command goes back', async () => {
+  await install();
+  stuck.set('tributary-gateway', {});
+  world.seed(pods, {
+    metadata: {
+      namespace: 'tributary-network',
+      name: 'gateway-x',
+      labels: { 'app.kubernetes.io/instance': 'tributary-gateway' },
+    },
+    status: statusOf(pulled('t:2')),
+  });
+  const began = world.api.log.length;
+  const { code, err } = await world.run(upgradeCommand, '--image t:2 --context rome --yes');
+  expect(code).toBe(1);
+  // A minute at most, and not the five minutes that a role may take.
+  expect(err).toMatch(
+    /^waited 3\d s for tributary-gateway to be ready, without success: 0 of 1 pods are; ImagePullBackOff: Back-off pulling image "t:2"\. /,
+  );
+  expect(err).toContain(
+    'To go back to the values of before (image t:1): tributary --context rome upgrade --yes\n',
+  );
+  expect([images(), recorded()]).toEqual([['t:2', 't:2', 't:1'], 't:1']);
+  expect(world.api.log.slice(began).some((line) => line.includes('daemonsets/tributary-node'))).toBe(false);
+
+  stuck.clear();
+  world.api.storage.remove('pods', 'tributary-network/gateway-x');
+  expect(await world.run(upgradeCommand, '--context rome --yes')).toMatchObject({ code: 0, err: '' });
+  expect([images(), recorded()]).toEqual([['t:1', 't:1', 't:1'], 't:1']);
+});
+
+test('without a terminal somebody has to say that it is wanted, for install and for upgrade', async () => {
+  const refused = { code: 2, err: 'there is no terminal to ask on: add --yes\n' };
+  const first = await world.run(installCommand, 'rome --image t:1');
+  expect(first).toMatchObject(refused);
+  // What was found out is shown all the same.
+  expect(first.out).toContain('cluster          rome, Kubernetes v1.36.3');
+  expect(world.api.count(/^(PUT|PATCH|DELETE)/)).toBe(0);
+  await install();
+  expect(await world.run(upgradeCommand, '--image t:2')).toMatchObject(refused);
+  world.answers = ['n', 'y'];
+  expect(await world.run(upgradeCommand, '--image t:2')).toMatchObject({
+    code: 1,
+    err: 'Nothing was changed.\n',
+  });
+  expect(images()).toEqual(['t:1', 't:1', 't:1']);
+  expect((await world.run(upgradeCommand, '--image t:2')).code).toBe(0);
+  expect(world.asked).toEqual(['Install this? [y/N] ', 'Install this? [y/N] ']);
+});
