@@ -62,12 +62,13 @@ const parsed = (text: string): Manifest[] =>
 
 const EVERYTHING: Partial<InstallValues> = {
   image: IMAGE,
-  clusterName: 'Rome: "the eternal", #1 {{ .Values.image }}',
+  clusterName: 'rome-2',
   logLevel: 'debug',
   peeringService: 'LoadBalancer',
   peeringNodePort: 30_743,
   advertise: ['192.0.2.1:30743', '[2001:db8::1]:443'],
-  apiServer: 'https://rome.example.org:6443',
+  // Whatever a text holds must come out of the templates as it is.
+  apiServer: 'https://rome.example.org:6443/: "the eternal", #1 {{ .Values.image }}',
   homeApiServer: '192.0.2.1:6443',
   clusterDns: ['10.96.0.10', '2001:db8::a'],
   clusterDomain: 'rome.local',
@@ -267,6 +268,7 @@ describe('wrong values are refused', () => {
   test.each([
     ['image=', 'build one with'],
     ['bogus=1', "additional properties 'bogus' not allowed"],
+    ['clusterName=Rome City!', "at '/clusterName'"],
     ['logLevel=loud', "at '/logLevel'"],
     ['gatewayReplicas=0', "at '/gatewayReplicas'"],
     ['wireguardPort=70000', "at '/wireguardPort'"],
