@@ -228,7 +228,7 @@ const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 
     const failing = refused(...UNINSTALL, '--kubeconfig', kubeconfig);
     await endJob('Failed', async () => {
       const said = await prepared();
-      expect(said).toContain('nobody finished ForeignCluster milan');
+      expect(said).toContain('role cluster has not finished ForeignCluster milan');
       expect(said).toContain('removing the namespaces of peers milan-shop');
     });
     expect(await failing).toContain('failed');

@@ -389,7 +389,7 @@ describe('nothing is left', () => {
     await peerWith('milan');
     const { code, err } = await uninstalled('--drain-timeout', '2s');
     expect(code).toBe(0);
-    expect(err).toContain('nobody finished');
+    expect(err).toContain('role cluster has not finished');
     await call('PATCH', '/api/v1/namespaces/shop', {
       metadata: { labels: { 'tributary.dev/offload': null } },
     });

@@ -111,7 +111,7 @@ export async function endOffloading(session: InstallSession, { drainMs }: Bounds
       return someOf(left.map((one) => `${one.metadata.namespace} (${waitingLine(one)})`));
     },
   });
-  if (missing !== '') io.err(`  not ended in time, their pods are left where they are: ${missing}\n`);
+  if (missing !== '') io.err(`  not ended in time; pods stay where they are: ${missing}\n`);
 }
 
 /** Asks every peer for the end, and ends it without those that do not answer. */
@@ -133,7 +133,7 @@ export async function endPeerings(session: InstallSession, { peerMs }: Bounds): 
   const missing = await waitFor(session, { what: 'for peerings to end', timeoutMs: peerMs, look });
   await tellLeft(session, clusters);
   if (missing === '') return;
-  io.out(`  without the other side now, since it did not answer in time: ${missing}\n`);
+  io.out(`  the other side did not answer in time; ending without it: ${missing}\n`);
   const force = { metadata: { annotations: { [ANNOTATION_FORCE]: 'true' } } };
   for (const cluster of await listed(session, foreignClusters)) {
     if (isEnded(cluster, DIRECTIONS)) continue;
@@ -175,7 +175,9 @@ export async function removeObjects(session: InstallSession, { peerMs }: Bounds)
   const released: string[] = [];
   for (const type of kinds) released.push(...(await release(session, type, NAME_PREFIX)));
   if (released.length > 0)
-    session.io.err(`  nobody finished ${someOf(released)}: they lost their finalizers\n`);
+    session.io.err(
+      `  role cluster has not finished ${someOf(released)} in time: their finalizers were removed\n`,
+    );
   await mustBe(session, { what: 'for the last objects of Tributary', timeoutMs: POLICY_MS, look });
 }
 

@@ -136,7 +136,7 @@ export const renewCommand: Command = clusterCommand({
     const now = new Date(session.clock.now()).toISOString();
     const body = { metadata: { annotations: { [ANNOTATION_RENEW]: now } } };
     const found = await patchNamed(advertisements, body, { name, session });
-    session.io.out(`a new credential of ${found} is asked for\n`);
+    session.io.out(`${found} is asked for a new credential\n`);
     return EXIT.ok;
   },
 });

@@ -146,7 +146,7 @@ function identity(id: string | undefined, token: string | undefined): string | u
 /** An answer alone proves nothing: a person has to confirm who answered, or an ID or a token has to prove it. */
 function checkSomebodyIsThere(flags: ReadonlySet<string>, { input }: CommandIo): void {
   if (flags.has('yes')) {
-    throw new TributaryError('Invalid', '--yes trusts nobody in particular: say whom, with --id or --token');
+    throw new TributaryError('Invalid', '--yes does not say which cluster is trusted: add --id or --token');
   }
   if (input?.isTerminal === true) return;
   throw new TributaryError(

@@ -376,7 +376,7 @@ describe('without ID and token', () => {
 
   test.each([
     ['10.0.0.1:1', /there is no terminal/],
-    ['10.0.0.1:1 --yes', /--yes trusts nobody in particular/],
+    ['10.0.0.1:1 --yes', /--yes does not say which cluster is trusted/],
   ])('"%s" without a terminal is refused', async (line, why) => {
     const { code, err } = await world.run(peerCommand, line);
     expect(code).toBe(2);
