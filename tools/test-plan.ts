@@ -27,7 +27,16 @@ export interface Part {
 /** Files by suite, each in the order of their paths. */
 export type Files = Readonly<Record<Suite, readonly string[]>>;
 
-export const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
+/** Only in long runs: reading all documents takes longer than all other end-to-end tests of a run. */
+const LONG_RUNS = 'test/e2e/documents/';
+
+export const filesOf = (
+  suite: Suite,
+  isLong: boolean = process.env['TRIBUTARY_TEST_LONG'] === '1',
+): string[] =>
+  globSync(`test/${suite}/**/*.test.ts`)
+    .filter((path) => isLong || !path.startsWith(LONG_RUNS))
+    .toSorted();
 
 /**
  * Integration files by what they need. Files on control planes borrow them and run two at a time. Files of whole peerings
@@ -53,7 +62,7 @@ function kindOf(path: string): Kind {
 }
 
 /** Folders of test/e2e that take long; all others come last. */
-const LONG = ['peers', 'network', 'kubelet', 'underlay'] as const;
+const LONG = ['peers', 'documents', 'network', 'kubelet', 'underlay'] as const;
 
 /** All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early. */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
@@ -61,6 +70,7 @@ export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const parts = [
     CHECK,
     ...only('peers'),
+    ...only('documents'),
     integration(files.integration, 'of whole peerings'),
     // Until then programs are built on a new machine.
     unit(files.unit),

@@ -18,12 +18,16 @@ export const PEERS_LAB = 'peers';
 /** For the tests of the network, and of namespaces that stretch over clusters; see test/e2e/network. */
 export const NETWORK_LAB = 'net';
 
+/** For what documents tell people to type; see test/e2e/documents. */
+export const DOCUMENTS_LAB = 'documents';
+
 /** By folder of test/e2e. */
 const LABS: Readonly<Record<string, string>> = {
   kubelet: E2E_LAB,
   peers: PEERS_LAB,
   underlay: PEERS_LAB,
   network: NETWORK_LAB,
+  documents: DOCUMENTS_LAB,
 };
 
 /** The labs of this run: tools/test.ts may run files of another folder in parallel. */
@@ -63,7 +67,7 @@ export const E2E_PEERING: PeeringOptions = {
 };
 
 /** `keep` keeps the lab after the tests and uses one that runs already: useful while writing tests. */
-const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
+export const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
 
 /** Removes the labs that files of other folders have left. */
 export async function onlyLab(name: string): Promise<void> {

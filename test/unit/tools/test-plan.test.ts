@@ -9,6 +9,15 @@ test('every file runs once', () => {
   expect(planned.toSorted()).toEqual(Object.values(files).flat().toSorted());
 });
 
+test('documents are read in long runs only', () => {
+  const [each, long] = [filesOf('e2e', false), filesOf('e2e', true)];
+  const added = long.filter((path) => !each.includes(path));
+  expect(added.length).toBeGreaterThan(0);
+  expect(added.filter((path) => !path.startsWith('test/e2e/documents/'))).toEqual([]);
+  const parts = partsOf(new Set(STAGES), { ...files, e2e: long });
+  expect(parts.flatMap((part) => part.files)).toEqual(expect.arrayContaining(added));
+});
+
 test('only what was asked for runs, and nothing is an empty part', () => {
   const parts = partsOf(new Set(['unit']), { ...files, e2e: [] });
   expect(parts.map(({ name }) => name)).toEqual(['unit tests']);

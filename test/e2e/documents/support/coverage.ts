@@ -1,0 +1,66 @@
+/** Which blocks of the documents are run, and why some are not. */
+import type { Block } from './blocks.ts';
+import type { Act, BlockAct, Reading } from './reading.ts';
+
+export interface NotRun {
+  readonly document: string;
+  /** How the first line of the block begins. */
+  readonly block: string;
+  readonly why: string;
+}
+
+/** Nothing runs them. */
+export const NOT_RUN: readonly NotRun[] = [
+  {
+    document: 'README.md',
+    block: 'make demo',
+    why: 'this is what runs the tests, and what is run beside them',
+  },
+];
+
+const isBlock = (act: Act): act is BlockAct => 'block' in act;
+
+interface Claim {
+  readonly document: string;
+  readonly block: string;
+}
+
+/** What is wrong between documents and readings, in words; nothing if each block is run by somebody, or has a reason. */
+export function gaps(
+  blocks: readonly Block[],
+  readings: readonly Reading[],
+  notRun: readonly NotRun[],
+): string[] {
+  const run = readings.flatMap(({ document, acts }) =>
+    acts.filter(isBlock).map(({ block }): Claim => ({ document, block })),
+  );
+  const matching = (claim: Claim): Block[] =>
+    blocks.filter(({ document, text }) => document === claim.document && text.startsWith(claim.block));
+  const ofNotRun = notRun.flatMap(matching);
+  const ofRun = new Set(run.flatMap(matching));
+  const nameOf = ({ document, line, text }: Block): string => `${document}:${line} ${text.split('\n')[0]}`;
+  return [
+    ...blocks
+      .filter((block) => !ofRun.has(block) && !ofNotRun.includes(block))
+      .map((block) => `nothing runs ${nameOf(block)}`),
+    ...ofNotRun.filter((block) => ofRun.has(block)).map((block) => `is run after all: ${nameOf(block)}`),
+    ...[...run, ...notRun]
+      .map((claim) => ({ claim, count: matching(claim).length }))
+      .filter(({ count }) => count !== 1)
+      .map(({ claim: { document, block }, count }) => `${count} blocks of ${document} begin with: ${block}`),
+  ];
+}
+
+/** Replacements that a document does not contain, so that the table tells only what is true. */
+export function unused(blocks: readonly Block[], readings: readonly Reading[]): string[] {
+  return readings.flatMap(({ document, acts, replace = {} }) => {
+    const texts = blocks.filter((block) => block.document === document).map(({ text }) => text);
+    const names = [
+      ...Object.keys(replace),
+      ...acts.filter(isBlock).flatMap((act) => Object.keys(act.replace ?? {})),
+    ];
+    return names
+      .filter((name) => !texts.some((text) => text.includes(name)))
+      .map((name) => `${document}: no block says ${name}`);
+  });
+}
