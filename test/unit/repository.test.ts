@@ -59,6 +59,38 @@ test('links between documents lead somewhere', () => {
   expect(broken).toEqual([]);
 });
 
+/** The names of its sections, as links use them. */
+function sectionsOf(path: string): ReadonlySet<string> {
+  const found = new Map<string, number>();
+  const titles = read(path)
+    .replaceAll(/^\s*```.*?^\s*```/gms, '')
+    .matchAll(/^#+\s+(.*)$/gm);
+  const names = [...titles].map(([, title = '']) => {
+    const text = title
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .trim()
+      .toLowerCase();
+    const name = text.replaceAll(/[^\w\- ]/g, '').replaceAll(' ', '-');
+    const before = found.get(name) ?? 0;
+    found.set(name, before + 1);
+    return before === 0 ? name : `${name}-${before}`;
+  });
+  return new Set(names);
+}
+
+test('links between documents lead to sections that there are', () => {
+  const broken = documents.flatMap((path) =>
+    [...read(path).matchAll(/\]\((?![a-z]+:)([^)\s#]*)#([^)\s]+)\)/g)]
+      .map(([, target = '', section = '']) => ({
+        target: target === '' ? path : join(dirname(path), target),
+        section,
+      }))
+      .filter(({ target, section }) => target.endsWith('.md') && !sectionsOf(target).has(section))
+      .map(({ target, section }) => `${path}: ${target}#${section}`),
+  );
+  expect(broken).toEqual([]);
+});
+
 test('files that documents name exist', () => {
   const named = documents.flatMap((path) =>
     [...read(path).matchAll(/(?<![\w./-])(?:src|lab|bench|test|tools|docs|deploy|examples)\/[\w./-]*[\w/]/g)]
