@@ -140,7 +140,7 @@ async function agrees(args: UninstallArguments, session: Session): Promise<boole
   if (release !== undefined && !args.isPreparation) {
     throw new TributaryError(
       'Conflict',
-      `Helm has installed it: run helm uninstall ${release.name} --namespace ${release.namespace} --timeout 20m`,
+      `Helm has installed it: run helm uninstall ${release.name} --namespace ${release.namespace} --wait --timeout 20m`,
     );
   }
   if (volumes.length > 0 && !args.mayDeleteVolumes) {

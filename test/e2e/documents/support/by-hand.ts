@@ -10,6 +10,7 @@ const LAB = {
   'kubeconfig foreign)': 'kubeconfig foreign --name documents)',
   'tl-lab': 'tl-documents',
 };
+const READY = until('kubectl get nodes', /^foreign +Ready /m);
 const REFUSED = `kubectl patch virtualnode foreign --type merge -p '{"spec":{"resources":{"cpu":"8"}}}'
 kubectl -n shop apply -f - <<END
 apiVersion: v1
@@ -48,7 +49,7 @@ export const BY_HAND: readonly Reading[] = [
       block('kubectl --context foreign annotate'),
       block('tributary manifests crds'),
       block('tributary run peer', { blocking: { 'tributary run peer': /./ }, stay: true }),
-      until('kubectl get nodes', /^foreign +Ready /m),
+      READY,
       block('kubectl get nodes,virtualnodes'),
       block("kubectl apply -f - <<'YAML'\napiVersion: apps/v1", { prints: /^hello-\S+ .* foreign /m }),
     ],
@@ -56,6 +57,12 @@ export const BY_HAND: readonly Reading[] = [
   {
     document: 'docs/kubectl.md',
     acts: [
+      given(`tributary manifests cluster --image ${IMAGE} | kubectl apply -f -`),
+      given(
+        `tributary manifests peer --virtual-node foreign --namespaces shop --image ${IMAGE} | kubectl apply -f -`,
+      ),
+      given('kubectl -n tributary-system rollout status deployment/tributary-peer-foreign'),
+      READY,
       given(REFUSED),
       until('kubectl -n shop get pods', /^host-network .* Forbidden [^]*^over-quota .* ExceededQuota /m),
       block('$ kubectl -n shop get pods'),
@@ -72,11 +79,7 @@ export const BY_HAND: readonly Reading[] = [
     part: 'by hand',
     acts: [
       block('tributary tenant-kubeconfig', { prints: /replaced/ }),
-      given(`tributary manifests cluster --image ${IMAGE} | kubectl apply -f -`),
-      given(
-        `tributary manifests peer --virtual-node foreign --namespaces shop --image ${IMAGE} | kubectl apply -f -`,
-      ),
-      until('kubectl get nodes', /^foreign +Ready /m),
+      READY,
       given('kubectl drain foreign --ignore-daemonsets --delete-emptydir-data --timeout 60s'),
       block('kubectl delete virtualnode foreign'),
       until('kubectl get nodes', /^(?![^]*^foreign )/m),

@@ -1,7 +1,6 @@
 /** The tests of one file: documents that are read one after another, at the same clusters. */
 import { beforeAll, expect, test } from '@jest/globals';
 
-import { isKept } from '../../../support/e2e/lab.ts';
 import { short } from '../../../support/long.ts';
 import type { Reader } from './reader.ts';
 import { type Reading, titleOf } from './reading.ts';
@@ -21,8 +20,7 @@ export function follow(readings: readonly Reading[], prepare: () => Promise<Read
   (isRun ? test : test.skip).each(readings.map((reading) => ({ title: titleOf(reading), reading })))(
     '$title',
     async ({ title, reading }) => {
-      // With a lab that is kept, whoever writes a test runs one document after another.
-      if (!isKept()) expect(broken).toBeUndefined();
+      expect(broken).toBeUndefined();
       broken = title;
       await reader.read(reading);
       broken = undefined;

@@ -17,7 +17,9 @@ import {
 import { missing } from './shape.ts';
 
 const PATIENCE_MS = 120_000;
-const QUESTION = /\[y\/N\] $/m;
+/** Of what a failed command has printed. */
+const MOST = 2000;
+const QUESTION = /\[y\/N\]/;
 
 /** How a block with commands that do not end is cut. */
 interface Piece {
@@ -47,7 +49,7 @@ export class Reader {
     try {
       for (const act of reading.acts) await this.#perform(reading, act);
     } finally {
-      await this.#stopAll();
+      await this.#stopAllBut(0);
     }
   }
 
@@ -77,6 +79,7 @@ export class Reader {
     const found = blocksOf(reading.document).find(({ text }) => text.startsWith(act.block));
     if (found === undefined) throw new Error(`${reading.document} has no block ${act.block}`);
     const where = `${found.document}:${found.line}`;
+    const before = this.#running.length;
     try {
       const printed = found.isConsole
         ? await this.#typeConsole(reading, act, found)
@@ -87,7 +90,7 @@ export class Reader {
     } catch (cause) {
       throw new Error(`${where}: ${Error.isError(cause) ? cause.message : String(cause)}`, { cause });
     } finally {
-      if (act.stay === undefined) await this.#stopAll();
+      if (act.stay === undefined) await this.#stopAllBut(before);
     }
   }
 
@@ -126,7 +129,8 @@ export class Reader {
   async #type(reading: Reading, command: string, act: Typing): Promise<Ended> {
     const ended = await this.#run(reading, command, act);
     const { code, stdout, stderr } = ended;
-    if (code !== 0) throw new Error(`exit code ${code}\n${command}\n${stdout}${stderr}`);
+    if (code !== 0)
+      throw new Error(`exit code ${code}\n${command}\n${stdout.slice(-MOST)}${stderr.slice(-MOST)}`);
     return ended;
   }
 
@@ -172,8 +176,8 @@ export class Reader {
     return join(this.#bench.directory, 'shell-state');
   }
 
-  async #stopAll(): Promise<void> {
-    for (const program of this.#running.splice(0)) await program.stop();
+  async #stopAllBut(first: number): Promise<void> {
+    for (const program of this.#running.splice(first)) await program.stop();
   }
 }
 
@@ -185,7 +189,8 @@ function piecesOf(text: string, blocking: Readonly<Record<string, RegExp>> = {})
     if (pending.length > 0) pieces.push({ text: pending.join('\n') });
     pending = [];
   };
-  for (const line of text.split('\n')) {
+  // A line that ends in a backslash goes on in the next one.
+  for (const line of text.split(/(?<!\\)\n/)) {
     const pattern = Object.entries(blocking).find(([beginning]) => line.startsWith(beginning))?.[1];
     if (pattern === undefined) {
       pending.push(line);

@@ -61,7 +61,7 @@ export const REMOVAL: readonly Reading[] = [
     document: 'docs/install.md',
     part: 'removal with Helm',
     context: 'rome',
-    acts: [block('tributary uninstall --prepare'), block('helm uninstall'), NO_KINDS],
+    acts: [block('tributary uninstall --prepare', { answer: 'y' }), block('helm uninstall'), NO_KINDS],
   },
   {
     document: 'docs/network.md',
