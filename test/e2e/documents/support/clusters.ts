@@ -48,6 +48,7 @@ export async function readerAt(
       Object.entries(IMAGES).reduce((all, [name, image]) => all.replaceAll(name, image), text),
     );
   }
+  for (const { api } of lab.clusters) api.close();
   return new Reader(bench, IMAGES, (line) => void process.stderr.write(`${line}\n`));
 }
 

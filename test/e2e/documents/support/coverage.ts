@@ -51,13 +51,15 @@ export function gaps(
   ];
 }
 
-/** Replacements that a document does not contain, so that the table tells only what is true. */
+/** What is to be replaced, or goes on in the background, and no block of the document says. */
 export function unused(blocks: readonly Block[], readings: readonly Reading[]): string[] {
   return readings.flatMap(({ document, acts, replace = {} }) => {
     const texts = blocks.filter((block) => block.document === document).map(({ text }) => text);
     const names = [
       ...Object.keys(replace),
-      ...acts.filter(isBlock).flatMap((act) => Object.keys(act.replace ?? {})),
+      ...acts
+        .filter(isBlock)
+        .flatMap((act) => [...Object.keys(act.replace ?? {}), ...Object.keys(act.blocking ?? {})]),
     ];
     return names
       .filter((name) => !texts.some((text) => text.includes(name)))

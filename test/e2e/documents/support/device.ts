@@ -47,6 +47,7 @@ export const DEVICE: readonly Reading[] = [
       given('tributary unpeer company'),
       given('kubectl delete foreigncluster company'),
       given('kubectl delete sharingpolicies --all; kubectl delete foreignclusters --all', 'company'),
+      given('tributary token delete laptop', 'company'),
     ],
   },
   {
