@@ -130,7 +130,7 @@ Nothing is lent before a SharingPolicy says so, and nothing is borrowed before a
 
 To remove it:
 
-  helm uninstall {{ .Release.Name }} --namespace {{ .Release.Namespace }} --timeout 20m
+  helm uninstall {{ .Release.Name }} --namespace {{ .Release.Namespace }} --wait --timeout 20m
 
 A Job in ${SYSTEM_NAMESPACE} first brings pods home, ends peerings and cleans hosts. If it fails, nothing is removed: mend what
 its log says, and repeat the command.
