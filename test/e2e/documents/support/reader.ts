@@ -75,6 +75,13 @@ export class Reader {
     );
   }
 
+  async #succeeds(reading: Reading, command: string, act: Typing): Promise<void> {
+    let last: Ended | undefined;
+    const look = async (): Promise<boolean> => (last = await this.#run(reading, command, act)).code === 0;
+    const options = { seconds: PATIENCE_MS / 1000, seen: async () => Promise.resolve(last) };
+    await until(`success of ${command}`, look, options);
+  }
+
   async #typeBlock(reading: Reading, act: BlockAct): Promise<void> {
     const found = blocksOf(reading.document).find(({ text }) => text.startsWith(act.block));
     if (found === undefined) throw new Error(`${reading.document} has no block ${act.block}`);
@@ -86,7 +93,7 @@ export class Reader {
         : await this.#typeAll(reading, act, found);
       if (act.prints !== undefined && !act.prints.test(printed))
         throw new Error(`printed nothing like ${act.prints}: ${printed}`);
-      if (act.meanwhile !== undefined) await this.#type(reading, act.meanwhile, act);
+      if (act.meanwhile !== undefined) await this.#succeeds(reading, act.meanwhile, act);
     } catch (cause) {
       throw new Error(`${where}: ${Error.isError(cause) ? cause.message : String(cause)}`, { cause });
     } finally {

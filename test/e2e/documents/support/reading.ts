@@ -13,7 +13,7 @@ export interface BlockOptions {
   readonly answer?: string;
   /** Commands that do not end by themselves, by how their line begins, and what they print first. */
   readonly blocking?: Readonly<Record<string, RegExp>>;
-  /** A command that must succeed before these are stopped. */
+  /** A command that must succeed, sooner or later, before these are stopped. */
   readonly meanwhile?: string;
   /** These are stopped when the document is at its end, not at the end of the block. */
   readonly stay?: true;
