@@ -71,6 +71,7 @@ export const DAY_TO_DAY: readonly Reading[] = [
       block('kubectl taint node milan'),
       given('kubectl taint node milan node.kubernetes.io/out-of-service-'),
       block('kubectl drain milan --ignore-daemonsets --delete-emptydir-data --timeout'),
+      until('kubectl uncordon milan', /uncordoned/),
       READY,
     ],
   },
