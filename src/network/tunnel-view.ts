@@ -64,6 +64,17 @@ const OFF: Facts = {
 };
 const UNTOLD: Facts = { ...OFF, isUntold: true };
 
+/**
+ * Both sides make their Tunnels when they have agreed, and then tell each other of their networks. A node that took pods in between would
+ * refuse them again in the next moment, while the tunnel is being set up.
+ */
+export const EXPECTED_MS = 10_000;
+const EXPECTED: NetworkState = {
+  kind: 'Down',
+  reason: TUNNEL_REASONS.peerSilent,
+  message: 'the provider has told nothing of its network yet',
+};
+
 /** A right that was just given, and an API server that starts, refuse for so long. */
 const FORBIDDEN_MS = 5000;
 const RETRY_MS = 500;
@@ -169,12 +180,29 @@ export class TunnelView implements Component {
 
   #learn(tunnel: Tunnel | undefined): void {
     this.#latest = factsOf(tunnel, this.#facts.state);
+    const expectedMs = this.#expectedMs(tunnel);
+    if (expectedMs > 0) {
+      this.#cancelOff?.();
+      this.#cancelOff = this.#options.clock.after(expectedMs, () => this.#settle());
+      this.#use({ ...this.#latest, state: EXPECTED });
+      return;
+    }
     if (!isLoss(this.#facts, this.#latest)) {
       this.#settle();
       return;
     }
     this.#cancelOff ??= this.#options.clock.after(OFF_AFTER_MS, () => this.#settle());
     if (this.#facts.state.kind !== 'Off') this.#use({ ...this.#facts, state: GONE });
+  }
+
+  /** For how long the peer's network is waited for. Not where there was one: that is kept as it was. */
+  #expectedMs(tunnel: Tunnel | undefined): number {
+    const { kind } = this.#facts.state;
+    if (tunnel === undefined || tunnel.spec.peer !== undefined) return 0;
+    if (kind !== 'Off' && this.#facts.state !== EXPECTED) return 0;
+    const ageMs = this.#options.clock.now() - Date.parse(tunnel.metadata.creationTimestamp);
+    // By another clock, which may be ahead. One that cannot be read is not waited for.
+    return ageMs < EXPECTED_MS ? Math.min(EXPECTED_MS, EXPECTED_MS - ageMs) : 0;
   }
 
   #settle(): void {

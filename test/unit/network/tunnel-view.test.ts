@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { TunnelView } from '../../../src/network/tunnel-view.ts';
+import { EXPECTED_MS, TunnelView } from '../../../src/network/tunnel-view.ts';
 import { tunnels } from '../../../src/api/tunnel.ts';
 import { Caches } from '../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
@@ -71,6 +71,11 @@ const condition = (status: string): object => ({
   message: 'm',
   lastTransitionTime: '2026-01-01T00:00:00Z',
 });
+/** Of a peer that has told nothing for so long that nothing is expected. */
+function seedSilent(parts: { spec?: object } = {}): void {
+  seed({ peer: {}, ...parts });
+  clock.jump(EXPECTED_MS);
+}
 function forgetPeer(): void {
   const tunnel = server.storage.get(KEY, PEER);
   if (tunnel === undefined) throw new Error('there is none');
@@ -99,11 +104,49 @@ test('known when it has started: addresses of both directions', async () => {
   expect(view.nativeOf('100.65.0.4')).toBeUndefined();
 });
 
+describe('in the first moments of a Tunnel', () => {
+  const silent = { kind: 'Down', reason: 'PeerHasNotTold' };
+
+  test('the network of its peer is waited for: nobody takes it for none, and it comes up', async () => {
+    seed({ peer: {} });
+    await start();
+    const seen = new Set<string>();
+    view.onChange(() => seen.add(view.state.kind));
+    expect(view.state).toMatchObject(silent);
+    expect(view.homeViewOf('10.0.3.4')).toBeUndefined();
+    const tunnel = server.storage.get(KEY, PEER);
+    if (tunnel === undefined) throw new Error('there is none');
+    server.storage.update(KEY, { ...tunnel, spec: { ...(tunnel.spec as object), peer: PEER_SAYS } });
+    change({ conditions: [condition('True')] });
+    await until('it is up', () => view.state.kind === 'Up');
+    expect(seen).not.toContain('Off');
+  });
+
+  test('a peer without a network is one when its time is over', async () => {
+    seed({ peer: {} });
+    await start();
+    await clock.advance(EXPECTED_MS - 1000);
+    expect(view.state).toMatchObject(silent);
+    await clock.advance(2000);
+    expect(view.state).toEqual({ kind: 'Off' });
+    expect(view.homeViewOf('10.0.3.4')).toBeUndefined();
+  });
+
+  test('not for longer where the clock of the API server is ahead', async () => {
+    seed({ peer: {} });
+    clock.jump(-3_600_000);
+    await start();
+    expect(view.state).toMatchObject(silent);
+    await clock.advance(EXPECTED_MS + 1000);
+    expect(view.state).toEqual({ kind: 'Off' });
+  });
+});
+
 describe('off', () => {
   test.each([
     ['without a Tunnel', () => undefined, '10.0.3.4'],
     ['with the Tunnel of another peer', () => seed({ name: 'b'.repeat(26), ready: 'True' }), '10.0.3.4'],
-    ['with a peer that has told of no network', () => seed({ peer: {} }), undefined],
+    ['with a peer that has told of no network', () => seedSilent(), undefined],
   ])('%s', async (_what, given, shown) => {
     given();
     await start();
@@ -127,7 +170,7 @@ describe('off', () => {
   });
 
   test('a Tunnel without a peer that is made again shows nothing meanwhile', async () => {
-    seed({ peer: {} });
+    seedSilent();
     view = makeView();
     await start();
     const seen: (string | undefined)[] = [];
@@ -137,7 +180,7 @@ describe('off', () => {
     server.storage.remove(KEY, PEER);
     seed({ ready: 'True' });
     await until('it is up', () => view.state.kind === 'Up');
-    expect(seen).toEqual(['100.64.3.4']);
+    expect(seen.filter((address) => address !== undefined)).toEqual(['100.64.3.4']);
   });
 
   test.each([404, 403])('where Tunnels cannot be read (%i), until they can', async (status) => {
@@ -155,7 +198,7 @@ describe('where pods over there reach our API server', () => {
   const at = { address: '10.1.15.254', port: 443 };
   test.each<[string, () => void, object]>([
     ['without a Tunnel', () => undefined, { kind: 'None', reason: 'NoNetwork' }],
-    ['with a peer without a network', () => seed({ peer: {} }), { kind: 'None', reason: 'NoNetwork' }],
+    ['with a peer without a network', () => seedSilent(), { kind: 'None', reason: 'NoNetwork' }],
     [
       'where it is open',
       () => seed({ spec: { apiServer: at } }),
@@ -203,7 +246,7 @@ test.each<[string, () => void, object]>([
   ['there is no Tunnel', () => undefined, { kind: 'NotChosen' }],
   [
     'the peer has no network',
-    () => seed({ peer: {}, spec: { dns: { addresses: [] } } }),
+    () => seedSilent({ spec: { dns: { addresses: [] } } }),
     { kind: 'None', reason: 'NoNetwork' },
   ],
 ])('our DNS is not asked where %s', async (_why, given, shown) => {
