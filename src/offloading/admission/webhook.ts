@@ -10,12 +10,13 @@ import type { Forwarding } from '../../api/cluster-mode.ts';
 import { isClusterNamespace, isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
 import { LABEL_OFFLOAD, LABEL_PEER, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import {
+  NAMESPACE_OFFLOADING_REASONS,
   type NamespaceOffloading,
   POD_STRATEGIES,
   type PodStrategy,
 } from '../../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
-import { isTainted, type VirtualNode } from '../../api/virtual-node.ts';
+import { isTainted, VIRTUAL_NODE_CONDITIONS, type VirtualNode } from '../../api/virtual-node.ts';
 import {
   type AdmissionPart,
   askedAbout,
@@ -57,10 +58,10 @@ export function offloadingAdmission(
       if (about !== 'Create') return { patch: [], warnings: [] };
       const offloading = offloadingOf(namespace);
       const selected = offloading === undefined ? [] : offloadings.selectedBy(offloading);
-      const failedNodes = failedNodesOf(offloading, selected);
+      const nowMs = clock.now();
+      const failedNodes = failedNodesOf(offloading, selected, nowMs);
       const isOpen = offloadings.isOpen();
-      const places = selected.map(placeOf);
-      return admit(pod, { offloading, failedNodes, selected: places, isOpen, nowMs: clock.now() });
+      return admit(pod, { offloading, failedNodes, selected: selected.map(placeOf), isOpen, nowMs });
     };
   return {
     components: [],
@@ -120,15 +121,33 @@ export function byStrategy(
   return found;
 }
 
+/**
+ * A virtual node that is not Ready for less than this has not failed. Its taints keep pods away meanwhile; what is written into a pod
+ * would keep it away for good.
+ */
+const GLITCH_MS = 20_000;
+
 /** Pure: virtual nodes that have failed to take the namespace, or are about to lose it. */
 export function failedNodesOf(
   offloading: NamespaceOffloading | undefined,
   selected: readonly VirtualNode[],
+  nowMs: number,
 ): string[] {
-  const names = new Set(selected.map(({ metadata }) => metadata.name));
-  return (offloading?.status?.clusters ?? []).flatMap(({ phase, virtualNodes }) =>
-    phase === 'Failed' || phase === 'Ending' ? virtualNodes : virtualNodes.filter((name) => !names.has(name)),
-  );
+  const byName = new Map(selected.map((one) => [one.metadata.name, one]));
+  return (offloading?.status?.clusters ?? []).flatMap(({ phase, reason, virtualNodes }) => {
+    if (phase === 'Ending') return virtualNodes;
+    if (phase !== 'Failed') return virtualNodes.filter((name) => !byName.has(name));
+    return reason === NAMESPACE_OFFLOADING_REASONS.notReady
+      ? virtualNodes.filter((name) => !isGlitch(byName.get(name), nowMs))
+      : virtualNodes;
+  });
+}
+
+function isGlitch(virtualNode: VirtualNode | undefined, nowMs: number): boolean {
+  if (virtualNode === undefined) return false;
+  const ready = virtualNode.status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);
+  // Status True: the entry of the status is older than it.
+  return ready?.status === 'True' || nowMs - Date.parse(ready?.lastTransitionTime ?? '') < GLITCH_MS;
 }
 
 interface WebhookFacts {

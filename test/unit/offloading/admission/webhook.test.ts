@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { NamespaceOffloading, OffloadedCluster } from '../../../../src/api/namespace-offloading.ts';
 import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
+import type { Condition } from '../../../../src/api/wire.ts';
 import { byStrategy, failedNodesOf, forgeWebhooks } from '../../../../src/offloading/admission/webhook.ts';
 import type { SelectedNamespaces } from '../../../../src/offloading/short-form.ts';
 
@@ -151,11 +152,40 @@ test('virtual nodes of clusters that have failed, or are about to lose the names
     return { metadata, spec: { kubeconfigSecretRef: { namespace: 's', name }, resources: {} } };
   });
   // milan-2 is selected no more, and shown while its pods end.
-  expect(failedNodesOf({ ...offloading('shop'), status: { clusters } }, selected)).toEqual([
+  expect(failedNodesOf({ ...offloading('shop'), status: { clusters } }, selected, 0)).toEqual([
     'milan-2',
     'rome',
     'rome-2',
     'bern',
   ]);
-  expect(failedNodesOf(undefined, [])).toEqual([]);
+  expect(failedNodesOf(undefined, [], 0)).toEqual([]);
+});
+
+test.each([
+  ['not Ready for a moment', 'False', 19_000, []],
+  ['not Ready for long', 'False', 20_000, ['milan']],
+  ['Ready again, which the object does not say yet', 'True', 60_000, []],
+  ['by a clock that is behind', 'False', -5_000, []],
+] as const)('a virtual node that is %s', (_what, status, forMs, expected) => {
+  const since = Date.parse('2026-01-01T00:00:00Z');
+  const ready: Condition = {
+    type: 'Ready',
+    status,
+    reason: 'NotAuthorized',
+    message: '',
+    lastTransitionTime: new Date(since).toISOString(),
+  };
+  const milan: VirtualNode = {
+    metadata: { name: 'milan', uid: 'm', resourceVersion: '1', creationTimestamp: '' },
+    spec: { kubeconfigSecretRef: { namespace: 's', name: 'milan' }, resources: {} },
+    status: { conditions: [ready] },
+  };
+  const cluster: OffloadedCluster = {
+    cluster: 'm',
+    virtualNodes: ['milan'],
+    phase: 'Failed',
+    reason: 'VirtualNodeNotReady',
+  };
+  const shop = { ...offloading('shop'), status: { clusters: [cluster] } };
+  expect(failedNodesOf(shop, [milan], since + forMs)).toEqual(expected);
 });
