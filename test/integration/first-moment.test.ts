@@ -144,6 +144,11 @@ describeInLab('the first moment of a namespace', () => {
         level === 'warn' && message === 'lost contact' && /forbidden/iu.test(String(line['error'])),
     );
     expect(complaints).toEqual([]);
+    // A node that is not Ready for a moment would keep a whole application at home.
+    const losses = rome.logged(
+      ({ message, ok }) => message === 'contact with the foreign cluster has changed' && ok === false,
+    );
+    expect(losses).toEqual([]);
   });
 
   test('pods that were there before are counted, and moved one by one when the object says so', async () => {

@@ -31,7 +31,10 @@ interface ContactOptions extends Basics {
 const PROBE_EVERY_MS = 10_000;
 const PROBE_WHEN_FAILING_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** So many failed probes in a row are forgiven; more are an outage. A refused credential is never forgiven. */
+/**
+ * So many failed probes in a row are forgiven; more are an outage. A credential that is refused is never forgiven. Rights that are
+ * missing are: those in a namespace that was just made take effect a moment after they were given.
+ */
 const FAILURES_FORGIVEN = 2;
 
 const NO_ANSWER = `the foreign API server has not answered within ${PROBE_TIMEOUT_MS / 1000} s`;
@@ -146,8 +149,7 @@ export class ForeignContact implements Component {
   async #failed(error: unknown): Promise<void> {
     this.#failures++;
     const code = errorCode(error);
-    const isRefusal = code === 'Unauthorized' || code === 'Forbidden';
-    if (this.#state.ok && !isRefusal && this.#failures <= FAILURES_FORGIVEN) return;
+    if (this.#state.ok && code !== 'Unauthorized' && this.#failures <= FAILURES_FORGIVEN) return;
     const cause = code === 'Aborted' ? NO_ANSWER : errorMessage(error);
     const message = isSilence(code) ? await this.#silence(cause) : `${cause}${ADVICE[code ?? ''] ?? ''}`;
     this.#set({

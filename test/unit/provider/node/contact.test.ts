@@ -26,3 +26,34 @@ test('a foreign API server that does not answer: what that means, until when, an
   await contact.stop();
   await foreign.close();
 });
+
+test.each([
+  ['rights that are on their way are forgiven, and then told', 403, 'NotAuthorized', 3],
+  ['a credential that is refused is told at once', 401, 'CredentialsRejected', 1],
+] as const)('%s', async (_what, status, reason, probes) => {
+  const clock = new FakeClock(Date.UTC(2026, 0, 1));
+  const api = new FakeApi({ clock });
+  const foreign = api.client();
+  const contact = new ForeignContact({
+    foreign,
+    problem: () => undefined,
+    tenantNamespace: () => 'shop-t',
+    clock,
+    log: silentLogger,
+  });
+  api.fault({ match: ({ path }) => path === '/version', times: 9, body: '{"gitVersion": "v1.36.0"}' });
+  await contact.start();
+  await clock.until('it answers', () => contact.state.ok);
+  let refused = 0;
+  api.fault({
+    match: ({ path }) => path.endsWith('/pods') && ++refused > 0,
+    times: 9,
+    status,
+  });
+  contact.probe();
+  await clock.until('it is told', () => contact.state.reason === reason);
+  expect(refused).toBe(probes);
+  await contact.stop();
+  await foreign.close();
+  await api.stop();
+});
