@@ -113,6 +113,10 @@ let network: OneNetwork;
 beforeAll(async () => {
   network = await OneNetwork.open();
   await apply(FURNITURE);
+  // The API server answers 429 while it sets up the storage of a new kind.
+  const answer = async (): Promise<number> =>
+    (await network.api('rome').cluster.api.call('GET', GREETINGS)).status;
+  await until('the kind is served', async () => (await answer()) === 200, { seen: answer });
 }, 500_000);
 
 afterAll(async () => {

@@ -255,12 +255,13 @@ export class City {
     }
   }
 
-  /** What it knows of a cluster. */
+  /** What it knows of a cluster: of several objects the one that counts. */
   async foreign(id: string): Promise<ForeignCluster | undefined> {
     const { items } = await this.client.list(foreignClusters);
-    return items.find(({ spec, status, metadata }) =>
+    const known = items.filter(({ spec, status, metadata }) =>
       [spec?.clusterID, status?.clusterID, metadata.name].includes(id),
     );
+    return known.find(({ status }) => status?.outgoing?.reason !== 'Duplicate') ?? known[0];
   }
 
   async phaseOf(id: string, direction: Direction): Promise<PeeringPhase> {
