@@ -81,7 +81,7 @@ export const DAY_TO_DAY: readonly Reading[] = [
     acts: [
       given(kindOf('PodMonitor', 'podmonitors')),
       given(kindOf('PrometheusRule', 'prometheusrules')),
-      block('tributary upgrade'),
+      block('tributary upgrade', { answer: 'y' }),
       block('kubectl apply --server-side -f deploy/prometheus'),
       block('kubectl -n tributary-system patch configmap'),
     ],
@@ -92,7 +92,7 @@ export const DAY_TO_DAY: readonly Reading[] = [
     context: 'rome',
     replace: { NAMESPACE: 'default', ACCOUNT: 'default' },
     acts: [
-      block('tributary upgrade --dashboard true'),
+      block('tributary upgrade --dashboard true', { answer: 'y' }),
       block('tributary dashboard', {
         blocking: { 'tributary dashboard': /http:\/\/127\.0\.0\.1:\d+/ },
       }),

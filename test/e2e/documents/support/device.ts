@@ -13,8 +13,8 @@ export const DEVICE: readonly Reading[] = [
     document: 'docs/tethering.md',
     context: 'laptop',
     acts: [
-      given('tributary install company --image lab.local/tributary:1', 'company'),
-      block('tributary install laptop'),
+      given('tributary install company --yes --image lab.local/tributary:1', 'company'),
+      block('tributary install laptop', { answer: 'y' }),
       block('$ kubectl apply -f - <<END\napiVersion: tributary.dev/v1alpha1\nkind: SharingPolicy', {
         context: 'company',
       }),

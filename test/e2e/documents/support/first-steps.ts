@@ -7,7 +7,7 @@ const SHOP = 'kubectl --context rome -n shop';
 export const FIRST_STEPS: readonly Reading[] = [
   {
     document: 'README.md',
-    acts: [block('tributary install --context rome', { prints: /^node\/milan +Ready /m })],
+    acts: [block('tributary install --context rome', { answer: 'y', prints: /^node\/milan +Ready /m })],
   },
   {
     document: 'docs/first-peering.md',

@@ -143,11 +143,21 @@ export class Reader {
 
   async #run(reading: Reading, command: string, act: Typing): Promise<Ended> {
     const program = this.#start(reading, command, act);
-    if (act.answer !== undefined) {
-      await program.waitFor(QUESTION, PATIENCE_MS);
-      program.write(`${act.answer}\n`);
-    }
+    if (act.answer !== undefined) await this.#answer(program, act.answer);
     return program.ended;
+  }
+
+  /** The same to each question, until the command has ended. */
+  async #answer(program: Program, answer: string): Promise<void> {
+    for (let count = 1; ; count++) {
+      const asked = new RegExp(`(?:${QUESTION.source}[^]*?){${count}}`);
+      const isAsked = await program.waitFor(asked, PATIENCE_MS).then(
+        () => true,
+        () => false,
+      );
+      if (!isAsked) return;
+      program.write(`${answer}\n`);
+    }
   }
 
   /** Variables and functions of earlier blocks of the document are known, as in the shell of a reader. */

@@ -9,7 +9,7 @@ export interface BlockOptions {
   readonly context?: string;
   /** A command whose output is its standard input. */
   readonly stdin?: string;
-  /** It is run at a terminal, where this is typed when it asks. */
+  /** It is run at a terminal, where this is typed each time it asks. */
   readonly answer?: string;
   /** Commands that do not end by themselves, by how their line begins, and what they print first. */
   readonly blocking?: Readonly<Record<string, RegExp>>;
