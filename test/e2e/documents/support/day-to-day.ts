@@ -117,7 +117,7 @@ export const DAY_TO_DAY: readonly Reading[] = [
     replace: { 'gateway.example.com:7443': endpointOf('milan') },
     acts: [
       block('kubectl get foreignclusters', { replace: { NAME: knownAs('rome', 'milan') } }),
-      block('tributary unpeer NAME', { replace: { NAME: 'milan' } }),
+      block('tributary unpeer NAME', { replace: { NAME: 'milan', CONTEXT: 'milan' } }),
       ...STRANGERS,
       given('tributary network-key create', 'milan'),
       block('tributary policy share friends', { context: 'milan' }),
