@@ -8,6 +8,7 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 
 import { say, secondsSince } from './step.ts';
+import { isLongRun } from './test-plan.ts';
 
 /** It runs with low priority, because tests with deadlines run at the same time. */
 const LOW_PRIORITY = 15;
@@ -28,7 +29,7 @@ export class BackgroundSetup {
     const everything = clusters.then(async () =>
       make('tests', 'all programs and images', folder, LOW_PRIORITY),
     );
-    if (process.env['TRIBUTARY_TEST_LONG'] === '1')
+    if (isLongRun())
       void everything.then(async () => make('long', 'programs of long variants', folder, LOW_PRIORITY));
     this.#made = { clusters, everything };
   }

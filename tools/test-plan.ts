@@ -30,10 +30,10 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
 /** Only in long runs: reading all documents takes longer than all other end-to-end tests of a run. */
 const LONG_RUNS = 'test/e2e/documents/';
 
-export const filesOf = (
-  suite: Suite,
-  isLong: boolean = process.env['TRIBUTARY_TEST_LONG'] === '1',
-): string[] =>
+/** As test/support/long.ts reads it. */
+export const isLongRun = (): boolean => process.env['TRIBUTARY_TEST_LONG'] === '1';
+
+export const filesOf = (suite: Suite, isLong: boolean = isLongRun()): string[] =>
   globSync(`test/${suite}/**/*.test.ts`)
     .filter((path) => isLong || !path.startsWith(LONG_RUNS))
     .toSorted();

@@ -2,7 +2,7 @@
 import { acceptancePolicies } from '../../api/acceptance-policy.ts';
 import { advertisements } from '../../api/advertisement.ts';
 import { clusterModes } from '../../api/cluster-mode.ts';
-import { DIRECTIONS, type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
+import { DIRECTIONS, foreignClusters } from '../../api/foreign-cluster.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { ANNOTATION_FORCE, NAME_PREFIX } from '../../api/names.ts';
 import { namespaceOffloadings } from '../../api/namespace-offloading.ts';
@@ -19,9 +19,8 @@ import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { forgeUninstallFence } from '../../deploy/installation/uninstall-fence.ts';
 import { SHORT_FORM_FENCE } from '../../offloading/short-form-fence.ts';
 import { waitingLine } from '../namespaces/offloading.ts';
-import { isEnded, stateLine } from '../peering/foreign-clusters.ts';
-import { readOwn } from '../peering/id.ts';
-import { leftOverThere } from '../peering/made-policies.ts';
+import { isEnded, labelOf, stateLine } from '../peering/foreign-clusters.ts';
+import { tellLeft } from '../peering/made-policies.ts';
 import { found, ifMissing, listed, nameOf, release, remove, removeAll, untilNone } from './objects.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';
 
@@ -131,7 +130,7 @@ export async function endPeerings(session: InstallSession, { peerMs }: Bounds): 
     return left.map((one) => `${labelOf(one)} (${stateLine(one, DIRECTIONS)})`).join('; ');
   };
   const missing = await waitFor(session, { what: 'for peerings to end', timeoutMs: peerMs, look });
-  await tellLeft(session, clusters);
+  await tellLeft(clusters, session);
   if (missing === '') return;
   io.out(`  the other side did not answer in time; ending without it: ${missing}\n`);
   const force = { metadata: { annotations: { [ANNOTATION_FORCE]: 'true' } } };
@@ -145,23 +144,6 @@ export async function endPeerings(session: InstallSession, { peerMs }: Bounds): 
   const still = await waitFor(session, { what: 'for peerings to end without them', timeoutMs: peerMs, look });
   if (still !== '') io.err(`  still not ended: ${still}\n`);
 }
-
-/** What this cluster cannot remove: it is in another one. */
-async function tellLeft(session: InstallSession, clusters: readonly ForeignCluster[]): Promise<void> {
-  const own = await readOwn(session).catch(() => undefined);
-  for (const cluster of clusters) {
-    const left = leftOverThere(cluster, own?.clusterID);
-    if (left !== '') session.io.out(`  ${left}\n`);
-  }
-}
-
-const labelOf = ({
-  metadata,
-  status,
-}: {
-  metadata: { name: string };
-  status?: { clusterName?: string };
-}): string => status?.clusterName ?? metadata.name;
 
 /** All objects of our kinds. Where role `cluster` does not finish them, they lose its finalizers. */
 export async function removeObjects(session: InstallSession, { peerMs }: Bounds): Promise<void> {

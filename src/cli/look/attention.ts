@@ -13,7 +13,7 @@ import type { PeeringRequest } from '../../api/peering-request.ts';
 import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS } from '../../api/tunnel.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from '../../api/virtual-node.ts';
 import { readyOf } from '../namespaces/offloading.ts';
-import { approvalHint } from '../peering/foreign-clusters.ts';
+import { approvalHint, labelOf } from '../peering/foreign-clusters.ts';
 
 /** `isWaiting`: nothing is wrong, but it does not go on before a person does something. */
 export interface Notice {
@@ -74,13 +74,11 @@ function directionNotice(
   const isToldElsewhere = direction === 'incoming' || phase === 'Offered';
   if (reason === REASONS.waitingForApproval && isToldElsewhere) return [];
   const hint = direction === 'outgoing' ? hintFor(cluster, reason, ownClusterID) : undefined;
-  if (hint !== undefined) return [{ ...about, ...hint, isWaiting: true, waitsFor: nameOf(cluster) }];
+  if (hint !== undefined) return [{ ...about, ...hint, isWaiting: true, waitsFor: labelOf(cluster) }];
   const isWaiting = WAITING.has(reason);
   const isProblem = isWanted(phase, direction, spec) && !CALM.has(reason);
   return isWaiting || isProblem ? [{ ...about, message: said, isWaiting }] : [];
 }
-
-const nameOf = ({ metadata, status }: ForeignCluster): string => status?.clusterName ?? metadata.name;
 
 /** For a person here. */
 const WAITING = new Set<string | undefined>([REASONS.tokenRequired, REASONS.identityUnconfirmed]);
@@ -90,7 +88,7 @@ function hintFor(
   cluster: ForeignCluster,
   reason: string | undefined,
   ownClusterID: string | undefined,
-): Pick<Notice, 'message'> | Pick<Notice, 'message' | 'see'> | undefined {
+): (Pick<Notice, 'message'> & { see?: string }) | undefined {
   if (reason === REASONS.waitingForApproval) return { message: approvalHint(cluster, ownClusterID) };
   if (reason !== REASONS.tokenRequired) return undefined;
   const { spec, status } = cluster;

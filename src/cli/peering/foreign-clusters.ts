@@ -15,6 +15,9 @@ export async function listClusters({ client, signal }: Session): Promise<Foreign
   return items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
+/** What people call it. */
+export const labelOf = ({ metadata, status }: ForeignCluster): string => status?.clusterName ?? metadata.name;
+
 /** The ClusterID that an object stands for. */
 export const idOf = ({ spec, status }: ForeignCluster): string | undefined =>
   spec?.clusterID ?? status?.clusterID;

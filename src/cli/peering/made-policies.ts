@@ -7,6 +7,8 @@ import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
 import { printable } from './terminal-text.ts';
 import type { Session } from './environment.ts';
+import { labelOf } from './foreign-clusters.ts';
+import { readOwn } from './id.ts';
 
 /** One that somebody has made to speak of others stays, and is told. */
 export async function removeMadePolicies(clusterID: string | undefined, session: Session): Promise<void> {
@@ -41,14 +43,19 @@ export async function noteMadePolicy(
   await client.patch(foreignClusters, { name: cluster }, { type: 'merge', body }, { signal });
 }
 
-/** What stays at the other cluster; empty: nothing that is known here. */
-export function leftOverThere(
-  { metadata, status }: ForeignCluster,
-  ownClusterID: string | undefined,
-): string {
-  const policy = metadata.annotations?.[ANNOTATION_POLICY_OVER_THERE];
-  if (policy === undefined) return '';
-  const where = printable(status?.clusterName ?? metadata.name);
-  const us = ownClusterID ?? 'CLUSTER_ID';
-  return `SharingPolicy ${policy}, which tributary peer made in ${where}, stays there. To remove it, over there: tributary unpeer ${us}`;
+/** Tells what stays at the other clusters: nobody can remove it from here. */
+export async function tellLeft(
+  clusters: readonly ForeignCluster[],
+  session: Pick<Session, 'client' | 'io' | 'signal'>,
+): Promise<void> {
+  const own = await readOwn(session).catch(() => undefined);
+  const us = own?.clusterID ?? 'CLUSTER_ID';
+  for (const cluster of clusters) {
+    const policy = cluster.metadata.annotations?.[ANNOTATION_POLICY_OVER_THERE];
+    if (policy === undefined) continue;
+    const where = printable(labelOf(cluster));
+    session.io.out(
+      `  SharingPolicy ${policy}, which tributary peer made in ${where}, stays there. To remove it, over there: tributary unpeer ${us}\n`,
+    );
+  }
 }

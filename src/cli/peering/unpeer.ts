@@ -27,7 +27,7 @@ import {
   stateLine,
 } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
-import { leftOverThere, removeMadePolicies } from './made-policies.ts';
+import { removeMadePolicies, tellLeft } from './made-policies.ts';
 import { lineShower } from './peer.ts';
 
 /** In a message. */
@@ -97,14 +97,18 @@ async function run(args: UnpeerArguments, session: Session): Promise<number> {
   try {
     const code = await end(args, session);
     session.io.out(`In context ${toContext}:\n`);
-    const directions = DIRECTIONS.filter((direction) => !args.directions.includes(direction));
-    const mirrored = args.directions.length === DIRECTIONS.length ? DIRECTIONS : directions;
-    const codeThere = await end({ ...args, wanted: clusterID, directions: mirrored }, session.on(at, client));
+    const directions = args.directions.map((direction) => SEEN_FROM_THERE[direction]);
+    const codeThere = await end({ ...args, wanted: clusterID, directions }, session.on(at, client));
     return code === EXIT.ok ? codeThere : code;
   } finally {
     await client.close();
   }
 }
+
+const SEEN_FROM_THERE: Readonly<Record<Direction, Direction>> = {
+  outgoing: 'incoming',
+  incoming: 'outgoing',
+};
 
 /** On this side. */
 async function end(args: UnpeerArguments, session: Session): Promise<number> {
@@ -170,7 +174,7 @@ async function ended(
   }
   for (const { what, why } of await look()) io.out(`  stays: ${what}${why}\n`);
   if (directions.includes('incoming')) await removeMadePolicies(idOf(cluster), session);
-  if (toContext === undefined && directions.includes('outgoing')) await tellLeft(cluster, session);
+  if (toContext === undefined && directions.includes('outgoing')) await tellLeft([cluster], session);
   const { name } = cluster.metadata;
   io.out(
     pastable(
@@ -178,12 +182,6 @@ async function ended(
     ),
   );
   return EXIT.ok;
-}
-
-async function tellLeft(cluster: ForeignCluster, session: Session): Promise<void> {
-  const own = await readOwn(session).catch(() => undefined);
-  const left = leftOverThere(cluster, own?.clusterID);
-  if (left !== '') session.io.out(`  ${left}\n`);
 }
 
 /**

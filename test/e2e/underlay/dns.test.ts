@@ -18,7 +18,6 @@ const GROUP = '/apis/tributary.dev/v1alpha1';
 const DOMAIN = 'cluster.local';
 /** A Service of it. */
 const COUNTER = `counter.${DEPOT}.svc.${DOMAIN}`;
-const RESOLV_CONF = '/etc/resolv.conf';
 
 /** Answers each request with its host name. */
 const SERVE = `require('node:http').createServer((_, answer) => answer.end(require('node:os').hostname())).listen(8080)`;
@@ -127,7 +126,7 @@ test('they run in milan, ask what they would ask at home, and home shows what th
   const atHome = await rome.pod(TOUR, 'singer');
   expect(atHome?.spec).toMatchObject({ nodeName: 'milan', dnsPolicy: 'ClusterFirst' });
   expect(atHome?.spec).not.toHaveProperty('dnsConfig');
-  const lines = (await ask(`kubectl -n ${TOUR} exec singer -- cat ${RESOLV_CONF}`)).split('\n');
+  const lines = (await ask(`kubectl -n ${TOUR} exec singer -- cat /etc/resolv.conf`)).split('\n');
   expect(lines.toSorted()).toEqual([
     `nameserver ${dnsAddress(serviceCidr)}`,
     'options ndots:5',
