@@ -26,7 +26,7 @@ export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
   kubeconfig CLUSTER  prints the path of an administrator's kubeconfig
   load-image IMAGE|FILE [--clusters NAME,...]
                       puts an image into the containerd of every node: an OCI or docker archive, or the name of one that
-                      buildah, podman or docker has here. Pods use it with imagePullPolicy IfNotPresent or Never
+                      buildah, podman or docker has here. Pods use it with any imagePullPolicy
   down                removes everything, also after a crash
 
   --name NAME         which lab (default: lab); labs of different names live side by side

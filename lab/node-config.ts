@@ -6,6 +6,8 @@ import { dnsAddress } from './network.ts';
 export interface NodeFiles {
   readonly containerdSocket: string;
   readonly containerdRoot: string;
+  /** Folder of `_default/hosts.toml`, which names the registry of the node. */
+  readonly registries: string;
   readonly cniConfigDirectory: string;
   readonly cniTemplate: string;
   readonly cniBinDirectory: string;
@@ -40,6 +42,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
   disable_hugetlb_controller = true
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = ${text(files.registries)}
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = ${text(files.cniBinDirectory)}
     conf_dir = ${text(files.cniConfigDirectory)}

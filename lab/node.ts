@@ -17,6 +17,7 @@ import { renderKubeconfig } from './kubeconfig.ts';
 import { cniTemplate, containerdToml, kubeletConfig, proxyConfig, type NodeFiles } from './node-config.ts';
 import { bridgeAddress } from './network.ts';
 import { processesOn } from './node-processes.ts';
+import { hostsToml, REGISTRY_PORT } from './registry.ts';
 import { killAll } from './process.ts';
 import type { ClusterSpec, LabSpec, NodeSpec } from './spec.ts';
 import { resetNetwork, setCable } from './underlay.ts';
@@ -35,10 +36,11 @@ const TMPFS_MAGIC = 0x01021994;
 const CONTAINERD_TIMEOUT_MS = 30_000;
 const KILL_MS = 10_000;
 
+const REGISTRY = join(import.meta.dirname, 'registry.ts');
 const ENFORCER = join(import.meta.dirname, 'network-policy', 'main.ts');
 
 /** In the order in which they start. */
-export const NODE_PROGRAMS = ['containerd', 'kubelet', 'kube-proxy', 'network-policies'] as const;
+export const NODE_PROGRAMS = ['containerd', 'registry', 'kubelet', 'kube-proxy', 'network-policies'] as const;
 
 /** First folder that holds CNI's bridge plugin. */
 export function cniBinDirectory(): string | undefined {
@@ -100,9 +102,11 @@ export class Node {
     createCgroupOf(this.#options);
     await this.#createMountNamespace();
     const files = this.#files();
-    for (const path of [files.containerdRoot, files.cniConfigDirectory]) {
+    const registry = join(files.registries, '_default');
+    for (const path of [files.containerdRoot, files.cniConfigDirectory, registry]) {
       mkdirSync(path, { recursive: true });
     }
+    writeFileSync(join(registry, 'hosts.toml'), hostsToml);
     writeFileSync(files.cniTemplate, cniTemplate(this.spec));
     writeFileSync(
       files.resolvConf,
@@ -115,6 +119,14 @@ export class Node {
       mountNamespace: this.mountNamespace,
       env: RARE_COLLECTION,
     });
+    const { containerdSocket, containerdRoot } = files;
+    this.#start('registry', [
+      process.execPath,
+      REGISTRY,
+      String(REGISTRY_PORT),
+      containerdSocket,
+      containerdRoot,
+    ]);
     await this.#waitForRuntime(containerd, signal);
   }
 
@@ -298,6 +310,7 @@ export class Node {
     const at = (name: string): string => join(this.#data, name);
     return {
       containerdSocket: this.containerdSocket,
+      registries: at('registries'),
       containerdRoot: at('containerd'),
       cniConfigDirectory: at('cni'),
       cniTemplate: at('cni-template.json'),

@@ -24,6 +24,7 @@ if (!cluster || !node) throw new Error('a lab without nodes');
 
 const files: NodeFiles = {
   containerdSocket: '/run/lab/home-1.sock',
+  registries: '/data/registries',
   containerdRoot: '/data/home-1/containerd',
   cniConfigDirectory: '/data/home-1/cni',
   cniTemplate: '/data/home-1/cni-template.json',
