@@ -50,6 +50,8 @@ export interface Admission {
 export interface Question {
   namespace: string;
   pod: Pod;
+  /** As it was, where it was there already. */
+  before?: Pod;
   /**
    * `Create`: it is new. `Resize`: its requests are to change (KEP-1287, subresource `resize`). `Debug`: a container is put into it
    * (KEP-277, subresource `ephemeralcontainers`). The pod is as it would be.

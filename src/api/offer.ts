@@ -56,7 +56,10 @@ export interface Price {
   currency: string;
 }
 
-export type PodSecurityLevel = 'baseline' | 'restricted';
+export type PodSecurityLevel = (typeof POD_SECURITY_LEVELS)[number];
+
+/** The stricter one first. */
+export const POD_SECURITY_LEVELS = ['restricted', 'baseline', 'privileged'] as const;
 
 /** Signed by the provider, for one consumer. */
 export interface Offer {

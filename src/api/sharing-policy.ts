@@ -12,8 +12,8 @@ export type JoinApproval = 'Automatic' | 'Manual' | 'Token';
 
 /**
  * How tenant namespaces are called. Suffixed: after the home namespace and the peer, whatever it asks for. SameIfFree: as
- * the peer asks, or else as the home namespace, where no other namespace has that name, so that DNS names
- * (`web.shop.svc`) mean the same in both clusters. A peer that insists on a name gets that or none.
+ * the peer asks, or else as the home namespace, where `namespaceNames` opens that name and no other namespace has it, so that
+ * DNS names (`web.shop.svc`) mean the same in both clusters. A peer that insists on a name gets that or none.
  */
 export type NamespaceNaming = 'Suffixed' | 'SameIfFree';
 
@@ -23,6 +23,8 @@ export interface OfferedServices {
   /** By labels of the Services; an empty one selects all of the namespace. */
   selector: LabelSelector;
 }
+
+export type ContainerLimits = Partial<Record<'cpu' | 'memory' | 'ephemeral-storage', string>>;
 
 export interface SharingPolicySpec {
   /** Who may ask. */
@@ -48,12 +50,23 @@ export interface SharingPolicySpec {
    * Whether peers may tether themselves to this cluster: it then uses them as devices, with all that they have. Default Forbid.
    */
   tethering?: 'Allow' | 'Forbid';
-  /** Default baseline. */
+  /** Default baseline. privileged: pods of peers may do with the nodes what they like; for clusters of the same owner. */
   podSecurity?: PodSecurityLevel;
   /** Of every pod of a peer, whatever it asks for. */
   runtimeClassName?: string;
   /** Given to every pod of a peer, with `nodeSelector`: for nodes that are kept for guests by a taint. */
   tolerations?: Toleration[];
+  /** Keys of taints that pods of peers may tolerate of their own accord; `*` for any. Default: none. */
+  ownTolerations?: string[];
+  /**
+   * Always: nodes pull each image anew with the pod's own credentials, so that no peer runs an image that somebody else has
+   * pulled. AsAsked: as the pod says. Default Always.
+   */
+  imagePullPolicy?: 'Always' | 'AsAsked';
+  /** What a container of a peer may use at most, by resource. One without a limit gets this one. Default: no bound. */
+  containerLimits?: ContainerLimits;
+  /** Whether Services of peers may be of type ExternalName. Default Forbid. */
+  externalNames?: 'Allow' | 'Forbid';
   /**
    * Tenant: a NetworkPolicy lets pods of a peer talk to each other, their home, DNS and the outside, but to no pod of ours or of
    * other peers, and lets no pod of other peers in. None: no NetworkPolicy is made. Default Tenant.
@@ -84,6 +97,11 @@ export interface SharingPolicySpec {
   loadBalancerClasses?: string[];
   /** Default Suffixed. */
   namespaceNaming?: NamespaceNaming;
+  /**
+   * Names that peers may take with SameIfFree, besides those that end with their ID. A `*` stands for any characters, in names with
+   * a hyphen. Default: none.
+   */
+  namespaceNames?: string[];
   /** Services of ours that peers may use; each entry adds to them. */
   services?: OfferedServices[];
   /** Kinds beside those that every tenant may have; the role `cluster` must hold the rights that it passes on. */
@@ -115,6 +133,8 @@ export const SHARING_POLICY_CONDITIONS = {
   kinds: 'KindsReflectable',
   /** `runtimeClassName` is there; only where the policy names one. Without it every pod of a peer is refused. */
   runtimeClass: 'RuntimeClassFound',
+  /** True: pods of peers may be privileged; only there where the policy says so. */
+  privileged: 'PeersPrivileged',
   /** True while peers that it no longer selects still have their pods here; only there then. */
   ending: 'PeersEndSoon',
 } as const;
@@ -129,6 +149,8 @@ export const SHARING_POLICY_REASONS = {
   /** The runtime class that it forces on pods of peers is not there. */
   runtimeClassMissing: 'RuntimeClassMissing',
   endsSoon: 'EndsSoon',
+  /** The policy says `podSecurity: privileged`. */
+  privileged: 'PodSecurityPrivileged',
 } as const;
 
 /** What this cluster lends, how much and to whom. */

@@ -1,6 +1,6 @@
 /** `tributary tenant`: what to apply in the foreign cluster, so that one peer may run pods there. */
 import { checkedSubdomain } from '../api/manifest.ts';
-import type { PodSecurityLevel } from '../api/offer.ts';
+import { POD_SECURITY_LEVELS, type PodSecurityLevel } from '../api/offer.ts';
 import type { Toleration } from '../api/wire.ts';
 import type { TenantTerms } from '../hosting/annotations.ts';
 import type { Isolation } from '../hosting/tenants/isolation.ts';
@@ -9,7 +9,7 @@ import { parseQuota } from '../hosting/tenants/quota.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { formatPrefix, parsePrefix } from '../lib/prefix.ts';
 import { type Command, defineCommand } from './command.ts';
-import { type CommandLine, EXIT, listOf, printYaml, required } from './command-line.ts';
+import { chosen, type CommandLine, EXIT, listOf, printYaml, required } from './command-line.ts';
 import { parseSeconds } from './durations.ts';
 
 /** A label's or taint's key: an optional DNS name, a slash, a name. */
@@ -53,6 +53,12 @@ export const parseTolerations = (text: string | undefined): Toleration[] =>
     };
   });
 
+const parseTaintKeys = (text: string | undefined): string[] =>
+  listOf(text).map((key) => {
+    if (key === '*' || KEY.test(key)) return key;
+    throw new TributaryError('Invalid', `own toleration "${key}" is no key of a taint, and not *`);
+  });
+
 export const parseClasses = (what: string, text: string | undefined): string[] =>
   listOf(text).map((name) => checkedSubdomain(what, name, MAX_NAME));
 
@@ -73,10 +79,22 @@ export const tenantCommand: Command = defineCommand({
     peer: { value: 'NAME', text: 'whom it is for', isRequired: true },
     namespace: { value: 'TENANT_NS,...', text: 'namespaces to make', isRequired: true },
     quota: { value: 'RESOURCE=AMOUNT,...', text: 'of each of them, such as cpu=4,memory=8Gi,pods=100' },
-    'pod-security': { value: 'LEVEL', text: 'of its pods: baseline or restricted', fallback: 'baseline' },
+    'pod-security': {
+      value: 'LEVEL',
+      text: 'of its pods: baseline, restricted or privileged',
+      fallback: 'baseline',
+    },
     'runtime-class': { value: 'NAME', text: 'forced on its pods' },
     'node-selector': { value: 'LABEL=VALUE,...', text: 'nodes that its pods are held to' },
     tolerations: { value: 'KEY[=VALUE][:EFFECT],...', text: 'taints that its pods tolerate' },
+    'own-tolerations': { value: 'KEY,...', text: 'taints that its pods may tolerate themselves; * for most' },
+    'image-pulls': {
+      value: 'HOW',
+      text: 'Always: forced on its pods; needs role cluster here',
+      choices: ['Always', 'AsAsked'],
+      fallback: 'AsAsked',
+    },
+    'external-names': { text: 'its Services may be of type ExternalName' },
     'storage-class': { value: 'NAME,...', text: 'that it may use; each needs a quota' },
     'keep-for': { value: 'DURATION', text: 'how long its pods outlive an absent home', fallback: '24h' },
     isolation: { value: 'tenant|none', text: 'none: no NetworkPolicy around it', fallback: 'tenant' },
@@ -102,7 +120,7 @@ function tenantOf(line: CommandLine): ManualTenant {
   };
 }
 
-function termsOf({ values }: CommandLine): TenantTerms {
+function termsOf({ values, flags }: CommandLine): TenantTerms {
   const [runtimeClassName, another] = parseClasses('runtime class', values['runtime-class']);
   if (another !== undefined) throw new TributaryError('Invalid', 'a pod has one runtime class');
   const nodeSelector = parseNodeSelector(values['node-selector']);
@@ -110,6 +128,9 @@ function termsOf({ values }: CommandLine): TenantTerms {
     ...(runtimeClassName !== undefined && { runtimeClassName }),
     ...(nodeSelector && { nodeSelector }),
     tolerations: parseTolerations(values['tolerations']),
+    ownTolerations: parseTaintKeys(values['own-tolerations']),
+    ...chosen<TenantTerms>(values['image-pulls'], 'imagePullPolicy'),
+    ...(flags.has('external-names') && { externalNames: 'Allow' as const }),
     storageClasses: parseClasses('storage class', values['storage-class']),
   };
 }
@@ -120,8 +141,11 @@ function isolationOf(text: string): Isolation {
   throw new TributaryError('Invalid', `isolation "${text}" is neither tenant nor none`);
 }
 
-/** `privileged` is not on offer: it would hand over the nodes. */
 function podSecurityLevel(text: string): PodSecurityLevel {
-  if (text === 'baseline' || text === 'restricted') return text;
-  throw new TributaryError('Invalid', `Pod Security level "${text}" is neither baseline nor restricted`);
+  const level = POD_SECURITY_LEVELS.find((one) => one === text);
+  if (level !== undefined) return level;
+  throw new TributaryError(
+    'Invalid',
+    `Pod Security level "${text}" is none of ${POD_SECURITY_LEVELS.join(', ')}`,
+  );
 }

@@ -13,6 +13,17 @@ export const ANNOTATION_NODE_SELECTOR = 'tributary.dev/node-selector';
 const ANNOTATION_PLUGIN_NODE_SELECTOR = 'scheduler.alpha.kubernetes.io/node-selector';
 /** Tolerations that every pod is given: JSON, a list as in a pod. */
 export const ANNOTATION_TOLERATIONS = 'tributary.dev/tolerations';
+/**
+ * Keys of taints that pods may tolerate of their own accord, joined by commas; `*` for all but those of control planes and cordoned
+ * nodes. Without it, none.
+ */
+export const ANNOTATION_OWN_TOLERATIONS = 'tributary.dev/own-tolerations';
+/** `Always`: images are pulled with the credentials of each pod, never taken from what others have left on a node. */
+export const ANNOTATION_IMAGE_PULL_POLICY = 'tributary.dev/image-pull-policy';
+/** `privileged`: the level of Pod Security is lifted. Any other: the policies over tenants hold `baseline` themselves, too. */
+export const ANNOTATION_POD_SECURITY = 'tributary.dev/pod-security';
+/** `Allow`: Services may be of type ExternalName. */
+export const ANNOTATION_EXTERNAL_NAMES = 'tributary.dev/external-names';
 /** StorageClasses that claims may name, joined by commas. Without it, claims may name none. */
 export const ANNOTATION_STORAGE_CLASSES = 'tributary.dev/storage-classes';
 /** The highest priority that pods may have. */
@@ -47,6 +58,7 @@ export const ANNOTATIONS_OF_POLICY: readonly string[] = [
   ANNOTATION_NODE_SELECTOR,
   ANNOTATION_PLUGIN_NODE_SELECTOR,
   ANNOTATION_TOLERATIONS,
+  ANNOTATION_IMAGE_PULL_POLICY,
 ];
 
 /** One day: how long pods outlive a home that does not come back, where nobody says otherwise. */
@@ -57,20 +69,35 @@ const MAX_KEEP_FOR_SECONDS = 315_360_000;
 /** Where and as what pods of a peer run; in the same words whether a SharingPolicy or a person says so. */
 export type TenantTerms = Pick<
   SharingPolicySpec,
-  'runtimeClassName' | 'nodeSelector' | 'tolerations' | 'storageClasses'
+  | 'runtimeClassName'
+  | 'nodeSelector'
+  | 'tolerations'
+  | 'ownTolerations'
+  | 'storageClasses'
+  | 'imagePullPolicy'
+  | 'podSecurity'
+  | 'externalNames'
 >;
 
-/** The storage classes are always there, because none must mean none; the others only where something is said. */
+/** What must mean none where nothing is said is always there; the others only where something is said. */
 export function annotationsOfTerms({
   runtimeClassName,
   nodeSelector = {},
   tolerations = [],
   storageClasses = [],
+  ownTolerations = [],
+  imagePullPolicy,
+  podSecurity = 'baseline',
+  externalNames = 'Forbid',
 }: TenantTerms): Record<string, string> {
   const selector = Object.entries(nodeSelector).map(([key, value]) => `${key}=${value}`);
   const nodes = selector.toSorted().join(',');
   return {
     [ANNOTATION_STORAGE_CLASSES]: storageClasses.toSorted().join(','),
+    [ANNOTATION_OWN_TOLERATIONS]: ownTolerations.toSorted().join(','),
+    [ANNOTATION_POD_SECURITY]: podSecurity,
+    [ANNOTATION_EXTERNAL_NAMES]: externalNames,
+    ...(imagePullPolicy === 'Always' && { [ANNOTATION_IMAGE_PULL_POLICY]: imagePullPolicy }),
     ...(tolerations.length > 0 && { [ANNOTATION_TOLERATIONS]: JSON.stringify(tolerations) }),
     ...(runtimeClassName !== undefined && { [ANNOTATION_RUNTIME_CLASS]: runtimeClassName }),
     ...(nodes !== '' && { [ANNOTATION_NODE_SELECTOR]: nodes, [ANNOTATION_PLUGIN_NODE_SELECTOR]: nodes }),

@@ -32,6 +32,7 @@ import {
   TENANT_ROLE,
 } from './tenants/contract-tenant.ts';
 import { ISOLATION_NAME } from './tenants/isolation.ts';
+import { isReservedWordIn } from './tenants/reserved-names.ts';
 
 /** CEL: whether these labels mark a tenant that was made because of a contract. */
 export const isTenant = (labels: string): string =>
@@ -68,6 +69,11 @@ const validations: NonNullable<PolicySpec['validations']> = [
       `!(${isNamespace}) || object == null || !(object.metadata.name == 'default' || ` +
       `${isClusterNamespaceIn('object.metadata.name')})`,
     message: "names of the cluster's own namespaces are not for tenants",
+  },
+  {
+    // Of an earlier version there may be some: those can be kept up and deleted.
+    expression: `!(${isNamespace}) || oldObject != null || !${isReservedWordIn('object.metadata.name')}`,
+    message: "names of domains and of other programs' namespaces are not for tenants",
   },
   {
     expression:

@@ -10,6 +10,7 @@ import {
   LABEL_HOME_UID,
   LABEL_MANAGED_BY,
 } from '../../src/api/names.ts';
+import { isFinished } from '../../src/api/pod.ts';
 import { namespaces, persistentVolumeClaims, pods } from '../../src/api/resources.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { tenantCommand } from '../../src/cli/tenant.ts';
@@ -20,6 +21,7 @@ import { RESULT_GATE } from '../../src/hosting/guardian/result.ts';
 import { parseMilli } from '../../src/lib/quantity.ts';
 import { refusalOf } from '../../src/provider/pods/refusal.ts';
 import { awaited, eventually } from '../support/eventually.ts';
+import { CUNNING, CUNNING_LATER, guestPod, NOWHERE, PULLED } from '../support/hostile/guest-pods.ts';
 import { printed } from '../support/labs/rights-cluster.ts';
 import { SYSTEM, WebhookLab } from '../support/labs/webhook-lab.ts';
 
@@ -96,9 +98,6 @@ async function patchNamespace(name: string, metadata: object): Promise<void> {
   await lab.admin.patch(namespaces, { name }, { type: 'merge', body: { metadata } });
 }
 
-/** They are on no node, so that only the test changes them. */
-const NOWHERE = { nodeSelector: { never: 'there' } };
-
 interface Making {
   dryRun?: boolean;
   spec?: object;
@@ -117,16 +116,7 @@ async function ask(
   cpu: string,
   { dryRun = false, spec = {} }: Making = {},
 ): Promise<Pod> {
-  const body = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { namespace, name, labels: { [LABEL_HOME_UID]: 'uid' } },
-    spec: {
-      containers: [{ name: 'main', image: 'example/none:1', resources: { requests: { cpu } } }],
-      ...NOWHERE,
-      ...spec,
-    },
-  };
+  const body = guestPod(namespace, name, cpu, spec);
   if (!dryRun) return peer.create(pods, body);
   const { token } = await lab.cluster.tokenOf({ namespace: 'tributary-peers', name: 'rome' });
   const path = `/api/v1/namespaces/${namespace}/pods?dryRun=All`;
@@ -137,9 +127,7 @@ async function ask(
 
 const live = async (): Promise<Pod[]> => {
   const lists = await Promise.all(TENANTS.map(async (namespace) => lab.admin.list(pods, { namespace })));
-  return lists
-    .flatMap(({ items }) => items)
-    .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed');
+  return lists.flatMap(({ items }) => items).filter((pod) => !isFinished(pod));
 };
 const milliOf = ({ spec }: Pod): bigint =>
   parseMilli(spec?.containers[0]?.resources?.requests?.['cpu'] ?? '0');
@@ -381,6 +369,36 @@ test(
     await untilMade('rome-b', 'seen', '1');
     // What came meanwhile counts.
     await expect(make('rome-b', 'more', '100m')).rejects.toThrow(FULL);
+    await clear();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a pod runs no image that others have pulled, and tolerates what the provider opens',
+  async () => {
+    const said = { 'tributary.dev/image-pull-policy': 'Always', 'tributary.dev/own-tolerations': 'theirs' };
+    const unsaid = { 'tributary.dev/runtime-class': null, 'tributary.dev/node-selector': null };
+    await patchNamespace('rome-a', { annotations: { ...said, ...unsaid } });
+    await eventually('it is forced', async () =>
+      make('rome-a', 'probe', '1m', { dryRun: true, spec: CUNNING }).then(
+        (made) => made.spec?.containers[0]?.imagePullPolicy === 'Always',
+        () => false,
+      ),
+    );
+    const made = await make('rome-a', 'pulls', '1m', { spec: { ...CUNNING, ...NOWHERE } });
+    expect(made.spec).toMatchObject(PULLED);
+    const kept = made.spec?.tolerations
+      ?.map(({ key }) => key)
+      .filter((key) => !key?.includes('kubernetes.io'));
+    expect(kept).toEqual(['theirs']);
+    const debugged = await peer.patch(
+      pods,
+      { namespace: 'rome-a', name: 'pulls' },
+      { type: 'strategic', body: { spec: { ephemeralContainers: [CUNNING_LATER] } } },
+      { subresource: 'ephemeralcontainers' },
+    );
+    expect(debugged.spec?.ephemeralContainers).toMatchObject([{ imagePullPolicy: 'Always' }]);
     await clear();
   },
   TIMEOUT_MS,

@@ -19,9 +19,11 @@ import { eventually } from '../support/eventually.ts';
 import {
   HOSTILE_HOME_PODS,
   HOSTILE_OBJECTS,
+  HOSTILE_PRIVILEGES,
   requestOf,
   type HostileRow,
 } from '../support/hostile/objects.ts';
+import { HOME } from '../support/hostile/home-pod.ts';
 import { MARKS, OURS, THEIRS, aPod, objectOf, pathOf } from '../support/hostile/row.ts';
 import { RightsCluster, type Answer, type Caller } from '../support/labs/rights-cluster.ts';
 import { CONTEXT, homePod } from '../unit/provider/support/pods.ts';
@@ -34,7 +36,14 @@ import { CONTEXT, homePod } from '../unit/provider/support/pods.ts';
 const TIMEOUT_MS = 180_000;
 const ROME = 'r'.repeat(26);
 const PARIS = 'p'.repeat(26);
-const STAGE = { tenant: 'tributary-rome-shop', forced: 'tributary-rome-hard', other: 'tributary-paris-shop' };
+const STAGE = {
+  tenant: 'tributary-rome-shop',
+  forced: 'tributary-rome-hard',
+  other: 'tributary-paris-shop',
+  bare: 'tributary-rome-bare',
+  /** Its SharingPolicy says `podSecurity: privileged`. */
+  trusted: 'tributary-rome-trusted',
+};
 
 let lab: RightsCluster;
 let api: KubeApi;
@@ -63,6 +72,7 @@ const tenancyOf = (
     storageClasses: ['lent'],
     ingressClasses: ['edge'],
     ingressHosts: ['peers.example.com'],
+    imagePullPolicy: 'AsAsked',
     ...policy,
   },
 });
@@ -100,9 +110,20 @@ beforeAll(async () => {
     ...forgeHostingBase({ namespace: 'tributary-system', name: 'tributary-cluster' }),
   ]);
   await applyTenancy(tenancyOf(ROME, STAGE.tenant));
-  const forced = { runtimeClassName: 'hardened', nodeSelector: { 'example.com/lends': 'yes' } };
+  const forced: Partial<ContractTenant['policy']> = {
+    runtimeClassName: 'hardened',
+    nodeSelector: { 'example.com/lends': 'yes' },
+    imagePullPolicy: 'Always',
+    ownTolerations: ['example.com/theirs'],
+  };
   await applyTenancy(tenancyOf(ROME, STAGE.forced, forced));
   await applyTenancy(tenancyOf(PARIS, STAGE.other));
+  await applyTenancy(tenancyOf(ROME, STAGE.bare, { ingressClasses: [] }));
+  const trusted = tenancyOf(ROME, STAGE.trusted, { podSecurity: 'privileged' });
+  await applyTenancy({ ...trusted, contract: { ...trusted.contract, podSecurity: 'privileged' } });
+  await admin('PATCH', `/api/v1/namespaces/${STAGE.bare}`, {
+    metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
+  });
   const annotations = { [ANNOTATION_PEER_PREFIXES]: '100.99.0.0/16' };
   await admin('PATCH', `/api/v1/namespaces/${STAGE.tenant}`, { metadata: { annotations } });
   peer = await lab.as({ namespace: 'tributary-peers', name: ROME });
@@ -167,6 +188,7 @@ const FORERUNNERS: ReadonlySet<string> = new Set([
   'unmarked',
   'scheduler',
   'foreign-account',
+  'image-never',
   'nfs',
   'grace',
   'claim-other-class',
@@ -181,71 +203,6 @@ const FORERUNNERS: ReadonlySet<string> = new Set([
   'node-selector',
 ]);
 
-const HOME = homePod({
-  metadata: {
-    name: OURS,
-    labels: { app: 'web', 'pod-template-hash': '5d4f', 'app.kubernetes.io/name': 'web' },
-    annotations: {
-      'kubectl.kubernetes.io/restartedAt': '2026-01-01T00:00:00Z',
-      'karpenter.sh/do-not-disrupt': 'true',
-    },
-  },
-  spec: {
-    serviceAccountName: 'web',
-    terminationGracePeriodSeconds: 30,
-    tolerations: [
-      {
-        key: 'node.kubernetes.io/not-ready',
-        operator: 'Exists',
-        effect: 'NoExecute',
-        tolerationSeconds: 300,
-      },
-      { operator: 'Exists' },
-    ],
-    securityContext: { fsGroup: 101 },
-    volumes: [
-      { name: 'site', configMap: { name: 'site' } },
-      { name: 'tls', secret: { secretName: 'tls', optional: true } },
-      { name: 'cache', emptyDir: { sizeLimit: '64Mi' } },
-      { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
-      {
-        name: 'scratch',
-        ephemeral: {
-          volumeClaimTemplate: {
-            spec: {
-              accessModes: ['ReadWriteOnce'],
-              storageClassName: 'lent',
-              resources: { requests: { storage: '1Gi' } },
-            },
-          },
-        },
-      },
-      {
-        name: 'info',
-        downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] },
-      },
-      {
-        name: 'kube-api-access-x',
-        projected: {
-          sources: [{ serviceAccountToken: { path: 'token' } }, { configMap: { name: 'kube-root-ca.crt' } }],
-        },
-      },
-    ],
-    containers: [
-      {
-        name: 'nginx',
-        image: 'nginx:1',
-        ports: [{ containerPort: 80 }],
-        env: [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
-        resources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '128Mi' } },
-        readinessProbe: { httpGet: { path: '/', port: 80 } },
-        volumeMounts: [
-          { name: 'kube-api-access-x', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' },
-        ],
-      },
-    ],
-  },
-});
 const context = {
   ...CONTEXT,
   tenantNamespace: STAGE.tenant,
@@ -272,8 +229,14 @@ describe('what an honest home sends', () => {
     const forced = {
       runtimeClassName: 'hardened',
       nodeSelector: { 'example.com/lends': 'yes', disk: 'ssd' },
+      tolerations: [{ key: 'example.com/theirs', operator: 'Exists' }],
     };
-    await made('POST', `${pathOf('v1/pods', STAGE.forced)}?dryRun=All`, aPod('forced', forced));
+    const container = { imagePullPolicy: 'Always' };
+    await made(
+      'POST',
+      `${pathOf('v1/pods', STAGE.forced)}?dryRun=All`,
+      aPod('forced', forced, { container }),
+    );
   });
 
   test('copies, claims, the Lease of a home, Services', async () => {
@@ -368,6 +331,30 @@ describe('what a hostile one sends', () => {
     },
   );
 
+  test.each(HOSTILE_PRIVILEGES.map((row) => [row.name, row] as const))(
+    'refused where Pod Security is switched off: %s',
+    async (_name, row) => {
+      const { body } = requestOf(row, STAGE);
+      const { status, body: text } = await peer('POST', `${pathOf('v1/pods', STAGE.bare)}?dryRun=All`, body);
+      expect({ status, text }).toMatchObject({ status: 422 });
+      expect(text).toMatch(/tributary-tenant-(privileges|volumes)/u);
+    },
+  );
+
+  test('podSecurity: privileged lifts that level, and nothing else', async () => {
+    const trial = `${pathOf('v1/pods', STAGE.trusted)}?dryRun=All`;
+    for (const row of HOSTILE_PRIVILEGES) {
+      const { status, body } = await peer('POST', trial, requestOf(row, STAGE).body);
+      expect({ name: row.name, status, body }).toMatchObject({ status: 201 });
+    }
+    const others = HOSTILE_OBJECTS.filter(({ name }) => STILL_REFUSED.includes(name));
+    expect(others).toHaveLength(STILL_REFUSED.length);
+    for (const row of others) {
+      const { status } = await peer('POST', trial, requestOf(row, STAGE).body);
+      expect({ name: row.name, status }).toMatchObject({ status: 422 });
+    }
+  });
+
   test(
     'thousands of objects: the count ends it',
     async () => {
@@ -387,6 +374,8 @@ describe('what a hostile one sends', () => {
     TIMEOUT_MS,
   );
 });
+
+const STILL_REFUSED = ['node-name', 'critical', 'tolerates-all', 'nfs', 'automount', 'scheduler', 'grace'];
 
 /** What a replacement must name. */
 async function versionOf(row: HostileRow): Promise<string | undefined> {

@@ -109,7 +109,7 @@ describeInLab('a namespace in a peering', () => {
       metadata,
       spec,
     });
-    await milan.lend({ namespaceNaming: 'SameIfFree' });
+    await milan.lend({ namespaceNaming: 'SameIfFree', namespaceNames: ['shop', 'store', 'data', 'web'] });
     for (const name of ['shop', 'web', 'data']) await rome.client.create(namespaces, { metadata: { name } });
     await Promise.all([rome.run(), milan.run()]);
     await until('milan is a node of rome', async () => rome.nodeReady(milan.id));

@@ -25,7 +25,7 @@ import type { SecretKeyRef } from '../peer-selector.ts';
 import type { PrinterColumn } from './definition.ts';
 import { choice, dnsLabel, dnsName, int32, int64, listOf, objectOf, setOf, type Schema } from './schema.ts';
 
-const quantity = (description: string): Schema => ({
+export const quantity = (description: string): Schema => ({
   description,
   anyOf: [{ type: 'integer' }, { type: 'string' }],
   'x-kubernetes-int-or-string': true,

@@ -1,12 +1,13 @@
 import { MAX_CONTRACT_LENGTH, MAX_NAMESPACES, OFFER_LIMITS, SIGNATURE_PATTERN } from '../limits.ts';
-import type {
-  NamespaceOffer,
-  NodeShape,
-  Offer,
-  ServiceClasses,
-  SignedContract,
-  StorageClassOffer,
-  WithheldNamespace,
+import {
+  POD_SECURITY_LEVELS,
+  type NamespaceOffer,
+  type NodeShape,
+  type Offer,
+  type ServiceClasses,
+  type SignedContract,
+  type StorageClassOffer,
+  type WithheldNamespace,
 } from '../offer.ts';
 import { clusterID, labels, names, prices, resourceList, time } from './common.ts';
 import { choice, dnsLabel, int32, int64, listOf, objectOf, type Schema } from './schema.ts';
@@ -21,7 +22,7 @@ export const signature = (description: string): Schema => ({
 export const keepForSeconds = (description: string): Schema =>
   int64(description, { minimum: 0, maximum: OFFER_LIMITS.keepForSeconds });
 
-export const podSecurity = (description: string): Schema => choice(description, ['baseline', 'restricted']);
+export const podSecurity = (description: string): Schema => choice(description, POD_SECURITY_LEVELS);
 
 export const namespaceOffers = (description: string): Schema =>
   listOf(

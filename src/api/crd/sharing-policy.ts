@@ -2,6 +2,7 @@ import { MAX_POLICY_ENTRIES } from '../limits.ts';
 import type { ReflectableKind } from '../reflection.ts';
 import {
   sharingPolicies,
+  type ContainerLimits,
   type OfferedServices,
   type SharingPolicySpec,
   type SharingPolicyStatus,
@@ -16,6 +17,7 @@ import {
   observedGeneration,
   precedence,
   prices,
+  quantity,
   resourceList,
 } from './common.ts';
 import type { Definition } from './definition.ts';
@@ -40,6 +42,12 @@ import {
 } from './schema.ts';
 
 const CLASS = 'Name of a class.';
+
+const key = (description: string): Schema => ({ type: 'string', description, minLength: 1, maxLength: 317 });
+
+const TOLERATIONS_OF_GUESTS =
+  'Keys of taints that pods of peers may tolerate of their own accord; "*" for any, but those of control planes and ' +
+  'cordoned nodes. Other tolerations are taken off their pods. Those of not-ready and unreachable nodes stay.';
 
 const percent = (description: string, fallback: number): Schema =>
   int32(description, { default: fallback, minimum: 0, maximum: 100 });
@@ -66,7 +74,10 @@ const amounts = {
 /** Under which rules. */
 const rules = {
   podSecurity: {
-    ...podSecurity('Pod Security level that pods of peers must satisfy.'),
+    ...podSecurity(
+      'Pod Security level that pods of peers must satisfy. privileged: none; their pods can then take over the nodes. Only for ' +
+        'clusters of the same owner; everything else that this policy says still holds.',
+    ),
     default: 'baseline',
   },
   runtimeClassName: dnsName(
@@ -78,7 +89,7 @@ const rules = {
       'guests.',
     16,
     objectOf<Toleration>('As in a pod.', ['key'], {
-      key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
+      key: key('Key of the taint.'),
       operator: choice('Default Equal.', ['Exists', 'Equal']),
       value: { type: 'string', description: 'Value of the taint, for Equal.', maxLength: 63 },
       effect: choice('Effect of the taint; without it, all effects.', [
@@ -88,6 +99,33 @@ const rules = {
       ]),
       tolerationSeconds: int64('For NoExecute: how long the taint is tolerated, in seconds.', { minimum: 0 }),
     }),
+  ),
+  ownTolerations: setOf(TOLERATIONS_OF_GUESTS, 64, {
+    ...key('Key of a taint, or "*".'),
+    pattern: '^(\\*|[-A-Za-z0-9_./]+)$',
+  }),
+  imagePullPolicy: choice(
+    'Always: nodes pull the images of peers anew for each container, with the credentials of the pod, so that no peer runs ' +
+      'an image that others have left on a node. AsAsked: as the pod says; for clusters of the same owner.',
+    ['Always', 'AsAsked'],
+    'Always',
+  ),
+  containerLimits: objectOf<ContainerLimits>(
+    'What a container of a peer may use at most. One that names no limit gets this one; one that names more is refused. ' +
+      'Without it, only requests are bounded.',
+    [],
+    {
+      cpu: quantity('CPU, for example 4.'),
+      memory: quantity('Memory, for example 8Gi.'),
+      'ephemeral-storage': quantity('Disk of the node, for example 20Gi.'),
+    },
+  ),
+  externalNames: choice(
+    'Whether Services of peers may be of type ExternalName. An ingress controller or a gateway would follow the name to ' +
+      'wherever it can reach, so Allow excludes ingressClasses and routes of the Gateway API. Those that were made while it ' +
+      'said Allow stay.',
+    ['Allow', 'Forbid'],
+    'Forbid',
   ),
   isolation: choice(
     'Tenant: a NetworkPolicy lets pods of a peer reach each other, their home, DNS and addresses outside ' +
@@ -117,10 +155,23 @@ const rules = {
   namespaceNaming: choice(
     'Names of tenant namespaces. Suffixed: made from the home namespace and the peer, whatever the peer ' +
       'asks for. SameIfFree: the name that the peer asks for, or else the name of the home namespace, if ' +
-      'that name is free, so that names of Services mean the same in both clusters; peers then choose names ' +
-      'here. Existing tenants keep their names.',
+      'namespaceNames opens that name and it is free, so that names of Services mean the same in both clusters. ' +
+      'Existing tenants keep their names.',
     ['Suffixed', 'SameIfFree'],
     'Suffixed',
+  ),
+  namespaceNames: setOf(
+    'Names that peers may take with SameIfFree, besides those that end with their ID; without it, none. "*" stands for any ' +
+      'characters; such a pattern opens names with a hyphen only, because any other could be a domain of the internet, for ' +
+      'which the peer would answer your pods. Names of domains (com, svc, local, ...), of your cluster and of programs ' +
+      'that other policies exempt (openshift-..., istio-..., ...-system) are never given.',
+    MAX_POLICY_ENTRIES,
+    {
+      type: 'string',
+      description: 'A name, or a pattern with "*".',
+      maxLength: 63,
+      pattern: '^[-a-z0-9*]+$',
+    },
   ),
   services: listOf(
     'Services of this cluster that peers may use: their pods, at the ports of the Service, can then be reached from ' +
@@ -156,7 +207,7 @@ const rules = {
   },
 } satisfies Partial<SchemaOf<SharingPolicySpec>>;
 
-const spec: Schema = objectOf<SharingPolicySpec>(
+const fields: Schema = objectOf<SharingPolicySpec>(
   'What is offered, how much, to whom and under which rules.',
   ['peers'],
   {
@@ -204,6 +255,22 @@ const spec: Schema = objectOf<SharingPolicySpec>(
     }),
   },
 );
+
+const spec: Schema = {
+  ...fields,
+  'x-kubernetes-validations': [
+    {
+      rule:
+        "self.externalNames != 'Allow' || ((!has(self.ingressClasses) || self.ingressClasses.size() == 0) && " +
+        "(!has(self.reflectableKinds) || self.reflectableKinds.all(k, k.group != 'gateway.networking.k8s.io')))",
+      message:
+        'externalNames: Allow excludes ingressClasses and routes of the Gateway API: their controllers would follow the names of ' +
+        'peers to wherever they can reach',
+      reason: 'FieldValueForbidden',
+      fieldPath: '.externalNames',
+    },
+  ],
+};
 
 const status: Schema = objectOf<SharingPolicyStatus>('Where the policy applies.', [], {
   observedGeneration,

@@ -199,6 +199,10 @@ export const SHARING_POLICY_TEXTS: TextsOf<typeof SHARING_POLICY_REASONS> = {
     'There is no RuntimeClass of the name in `runtimeClassName`, so every pod of a peer is refused.',
     'Make it, or correct the name.',
   ),
+  PodSecurityPrivileged: text(
+    'It says `podSecurity: privileged`: pods of its peers may take over the nodes that they run on.',
+    'Nothing, if these clusters have the same owner; otherwise say `baseline`.',
+  ),
   EndsSoon: text(
     'It no longer selects peers that use this cluster; they have time to move their pods.',
     'Nothing, or select them again; the message says until when.',

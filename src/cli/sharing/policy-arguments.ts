@@ -50,7 +50,7 @@ export const SHARE_OPTIONS: Options = {
   'pod-security': {
     value: 'LEVEL',
     text: 'what their pods must satisfy',
-    choices: ['baseline', 'restricted'],
+    choices: ['baseline', 'restricted', 'privileged'],
     fallback: 'baseline',
   },
   ...WRITING,

@@ -4,13 +4,14 @@ import type { Pod } from '../../api/wire.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { costOf, costOfClaim } from './cost.ts';
 import type { Ledger } from './ledger.ts';
-import { placementOf, placementPatch } from './placement.ts';
+import { debugPatch, placementOf, placementPatch } from './placement.ts';
 import type { GuestTenant, TenantDirectory } from './tenant-directory.ts';
 
 /** A pod that is created in a tenant namespace, is resized, or gets an ephemeral container. */
 interface Guest {
   namespace: string;
   pod: Pod;
+  before?: Pod;
   about: 'Create' | 'Resize' | 'Debug';
   isDryRun: boolean;
 }
@@ -42,10 +43,14 @@ export class GuestAdmission {
   }
 
   /** Throws Unavailable where the namespace is not known yet. */
-  place({ namespace, pod, about }: Guest): Admission {
-    if (about !== 'Create') return AS_IT_IS;
+  place({ namespace, pod, about, before }: Guest): Admission {
+    if (about === 'Resize') return AS_IT_IS;
     const { annotations } = this.#tenantOf(namespace);
-    return refusing(() => ({ patch: placementPatch(pod, placementOf(annotations)), warnings: [] }));
+    return refusing(() => {
+      const placement = placementOf(annotations);
+      const patch = about === 'Create' ? placementPatch(pod, placement) : debugPatch(pod, before, placement);
+      return { patch, warnings: [] };
+    });
   }
 
   /** Throws Unavailable where the answer cannot be known now. */

@@ -2,16 +2,24 @@ import type { JsonPatchOperation } from '../../api/admission.ts';
 import type { Pod, Toleration } from '../../api/wire.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import {
+  ANNOTATION_EXTENDED,
+  ANNOTATION_IMAGE_PULL_POLICY,
   ANNOTATION_NODE_SELECTOR,
+  ANNOTATION_OWN_TOLERATIONS,
   ANNOTATION_RUNTIME_CLASS,
   ANNOTATION_TOLERATIONS,
 } from '../annotations.ts';
+import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../taints.ts';
 
 /** What every pod of a tenant namespace gets. */
 interface Placement {
   runtimeClassName?: string;
   nodeSelector: ReadonlyMap<string, string>;
   tolerations: readonly Toleration[];
+  /** Keys of taints that pods may tolerate of their own accord; `*` for most. */
+  ownTolerations: ReadonlySet<string>;
+  /** Whether nodes pull each image anew, with the pod's own credentials. */
+  pullsAlways: boolean;
 }
 
 const MAX_TOLERATIONS = 64;
@@ -32,6 +40,12 @@ export function placementOf(annotations: Readonly<Record<string, string>>): Plac
     ...(runtimeClassName !== '' && { runtimeClassName }),
     nodeSelector: parseSelector(annotations[ANNOTATION_NODE_SELECTOR] ?? ''),
     tolerations: parseTolerations(annotations[ANNOTATION_TOLERATIONS]),
+    // An API server may tolerate taints that bear the name of an extended resource, for pods that ask for it.
+    ownTolerations: new Set([
+      ...partsOf(annotations[ANNOTATION_OWN_TOLERATIONS]),
+      ...partsOf(annotations[ANNOTATION_EXTENDED]),
+    ]),
+    pullsAlways: annotations[ANNOTATION_IMAGE_PULL_POLICY] === 'Always',
   };
 }
 
@@ -41,7 +55,39 @@ export function placementPatch(pod: Pod, placement: Placement): JsonPatchOperati
     ...runtimePatch(pod, placement),
     ...selectorPatch(pod, placement),
     ...tolerationPatch(pod, placement),
+    ...imagePatch(pod, placement),
   ];
+}
+
+/** The patch for the containers that are put into a pod now. Those that were there before cannot change. */
+export function debugPatch(
+  { spec }: Pod,
+  before: Pod | undefined,
+  { pullsAlways }: Placement,
+): JsonPatchOperation[] {
+  if (!pullsAlways) return [];
+  const known = new Set((before?.spec?.ephemeralContainers ?? []).map(({ name }) => name));
+  return (spec?.ephemeralContainers ?? []).flatMap(({ name, imagePullPolicy }, index) =>
+    known.has(name) || imagePullPolicy === 'Always'
+      ? []
+      : [{ op: 'add', path: `/spec/ephemeralContainers/${index}/imagePullPolicy`, value: 'Always' } as const],
+  );
+}
+
+/** `Always`, whatever the pod says: else it could run what somebody else has pulled onto the node. */
+function imagePatch({ spec }: Pod, { pullsAlways }: Placement): JsonPatchOperation[] {
+  if (!pullsAlways) return [];
+  const containers = (['containers', 'initContainers'] as const).flatMap((list) =>
+    (spec?.[list] ?? []).flatMap(({ imagePullPolicy }, index) =>
+      imagePullPolicy === 'Always' ? [] : [`/spec/${list}/${index}/imagePullPolicy`],
+    ),
+  );
+  const volumes = (spec?.volumes ?? []).flatMap(({ image }, index) =>
+    (image ?? undefined) === undefined || image?.pullPolicy === 'Always'
+      ? []
+      : [`/spec/volumes/${index}/image/pullPolicy`],
+  );
+  return [...containers, ...volumes].map((path) => ({ op: 'add', path, value: 'Always' }));
 }
 
 function runtimePatch({ spec }: Pod, { runtimeClassName }: Placement): JsonPatchOperation[] {
@@ -66,14 +112,27 @@ function selectorPatch({ spec }: Pod, { nodeSelector }: Placement): JsonPatchOpe
     .map(([key, value]) => ({ op: 'add', path: `/spec/nodeSelector/${escaped(key)}`, value }));
 }
 
-function tolerationPatch({ spec }: Pod, { tolerations }: Placement): JsonPatchOperation[] {
-  const own = spec?.tolerations ?? undefined;
-  const known = new Set((own ?? []).map(canonical));
-  const missing = tolerations.filter((toleration) => !known.has(canonical(toleration)));
-  if (missing.length === 0) return [];
-  if (own === undefined) return [{ op: 'add', path: '/spec/tolerations', value: missing }];
-  return missing.map((value) => ({ op: 'add', path: '/spec/tolerations/-', value }));
+/** Takes off what nobody here allows. A pod without it waits, or runs elsewhere; a refusal would keep it from running at all. */
+function tolerationPatch({ spec }: Pod, placement: Placement): JsonPatchOperation[] {
+  const own = spec?.tolerations ?? [];
+  const given = new Set(placement.tolerations.map(canonical));
+  const kept = own.filter(
+    (toleration) => given.has(canonical(toleration)) || isAllowed(toleration, placement),
+  );
+  const known = new Set(kept.map(canonical));
+  const missing = placement.tolerations.filter((toleration) => !known.has(canonical(toleration)));
+  if (kept.length === own.length && missing.length === 0) return [];
+  return [{ op: 'add', path: '/spec/tolerations', value: [...kept, ...missing] }];
 }
+
+function isAllowed({ key = '', effect }: Toleration, { ownTolerations }: Placement): boolean {
+  if (key === '') return false;
+  if (NODE_LIFE_TAINTS.includes(key) && effect === 'NoExecute') return true;
+  if (NEVER_TOLERATED.some((prefix) => key.startsWith(prefix))) return false;
+  return ownTolerations.has(key) || ownTolerations.has('*');
+}
+
+const partsOf = (text = ''): string[] => text.split(',').filter((part) => part !== '');
 
 /** For the name of a member in a JSON Pointer (RFC 6901, section 3). */
 const escaped = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');

@@ -129,7 +129,7 @@ const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] =>
           failurePolicy: 'Ignore',
           // Another webhook may add to the pod after us.
           reinvocationPolicy: 'IfNeeded',
-          rules: [askedAbout('CREATE', 'pods')],
+          rules: [askedAbout('CREATE', 'pods'), askedAbout('UPDATE', 'pods/ephemeralcontainers')],
           sideEffects: 'None',
         },
       ]

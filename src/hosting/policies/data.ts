@@ -1,8 +1,16 @@
 /** What peers store here: ConfigMaps, Secrets, and volumes with the claims to them. */
 import { type PolicyPair, writes } from '../../api/fence.ts';
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
-import { ANNOTATION_STORAGE_CLASSES } from '../annotations.ts';
-import { BY_PEER, celList, forgeTenantAdmission, listedOn, ofPods, type Validations } from './admission.ts';
+import { ANNOTATION_POD_SECURITY, ANNOTATION_STORAGE_CLASSES } from '../annotations.ts';
+import {
+  BY_PEER,
+  celList,
+  forgeTenantAdmission,
+  listedOn,
+  ofPods,
+  saidOn,
+  type Validations,
+} from './admission.ts';
 
 /** Of one ConfigMap or Secret. Each key becomes a file on a node, however small: a megabyte would hold a hundred thousand. */
 const MAX_KEYS = 4096;
@@ -125,7 +133,9 @@ const ofEphemeral = (condition: string): string =>
 
 const volumesValidations: Validations = [
   {
-    expression: `variables.volumes.all(v, ${isOneOf('v', KINDS)})`,
+    expression:
+      `variables.volumes.all(v, ${isOneOf('v', KINDS)} || ` +
+      `(has(v.hostPath) && ${saidOn(ANNOTATION_POD_SECURITY)} == 'privileged'))`,
     message: `volumes of peers' pods are of these kinds: ${KINDS.join(', ')}`,
   },
   {

@@ -3,14 +3,24 @@
  * also when no webhook is up.
  */
 import { type PolicyPair, writes } from '../../api/fence.ts';
-import { LABEL_HOME_UID } from '../../api/names.ts';
+import { LABEL_HOME_UID, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import {
   ANNOTATION_EXTENDED,
   ANNOTATION_FENCED,
   ANNOTATION_MAX_PRIORITY,
+  ANNOTATION_OWN_TOLERATIONS,
   ANNOTATION_TOLERATIONS,
 } from '../annotations.ts';
-import { forgeTenantAdmission, listedOn, ofPeers, ofPods, saidOn, type Validations } from './admission.ts';
+import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../taints.ts';
+import {
+  celList,
+  forgeTenantAdmission,
+  listedOn,
+  ofPeers,
+  ofPods,
+  saidOn,
+  type Validations,
+} from './admission.ts';
 
 /** CEL: whether all containers of a list ask only for granted resources. The API server copies limits into requests. */
 const asksForGranted = (list: 'containers' | 'initContainers'): string =>
@@ -25,6 +35,17 @@ const asksForGrantedAsWhole =
 
 /** CEL: whether `object` or `oldObject` bears the label by which the gateway finds pods of peers. */
 const isOfHome = (pod: string): string => `${pod}.metadata.?labels[?'${LABEL_HOME_UID}'].hasValue()`;
+
+/** CEL: whether this cluster itself gives the toleration `t`; of virtual nodes, those only that it names. */
+const isGiven =
+  `(variables.given.contains('"key":"' + t.key + '"') && (t.key != '${TAINT_VIRTUAL_NODE}' || ` +
+  `variables.given.contains('"key":"' + t.key + '","operator":"Equal","value":"' + t.?value.orValue('') + '"')))`;
+/** CEL: an API server gives these two to each pod (DefaultTolerationSeconds). */
+const isOfNodeLife = `(t.key in ${celList(NODE_LIFE_TAINTS)} && t.?effect.orValue('') == 'NoExecute')`;
+/** CEL: one of the peer's own, which the policy opens. */
+const isOwn =
+  `(variables.own.exists(k, k == t.key || k == '*') && ` +
+  `${NEVER_TOLERATED.map((key) => `!t.key.startsWith('${key}')`).join(' && ')})`;
 
 const podValidations: Validations = [
   {
@@ -41,12 +62,15 @@ const podValidations: Validations = [
     message: `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}`,
   },
   {
-    // An empty key tolerates everything, also the control plane's taint. Tolerations that this cluster itself gives are allowed.
+    // What a pod from before these bounds tolerates stays. An empty key tolerates everything, also the control plane's taint.
     expression:
-      "object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') != '' && " +
-      "((!t.key.startsWith('node-role.kubernetes.io/') && t.key != 'node.kubernetes.io/unschedulable') || " +
-      `${saidOn(ANNOTATION_TOLERATIONS)}.replace(' ', '').contains('"key":"' + t.key + '"')))`,
-    message: 'pods of peers may not tolerate the taints of control-plane and cordoned nodes, nor all taints',
+      'object.spec.?tolerations.orValue([]).all(t, ' +
+      `(oldObject != null && t in oldObject.spec.?tolerations.orValue([])) || (t.?key.orValue('') != '' && ` +
+      `(${isGiven} || ${isOfNodeLife} || t.key in ${listedOn(ANNOTATION_EXTENDED)} || ${isOwn})))`,
+    message:
+      'pods of peers tolerate no taints but those that the provider names ' +
+      `(SharingPolicy ownTolerations, annotation ${ANNOTATION_OWN_TOLERATIONS} of the namespace), and never the taints of ` +
+      'control-plane and cordoned nodes, nor all taints',
   },
   {
     // A quota does not bound a resource that it does not name: a peer with no GPU granted could take all of them.
@@ -66,6 +90,10 @@ export const forgeTenantPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenants', {
     resourceRules: [
       { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] },
+    ],
+    variables: [
+      { name: 'given', expression: `${saidOn(ANNOTATION_TOLERATIONS)}.replace(' ', '')` },
+      { name: 'own', expression: listedOn(ANNOTATION_OWN_TOLERATIONS) },
     ],
     validations: podValidations,
   });

@@ -9,6 +9,7 @@ import {
   forgeTenantPolicy,
   forgeTenantSizesPolicy,
 } from './pods.ts';
+import { forgeTenantImagesPolicy, forgeTenantPrivilegesPolicy } from './privileges.ts';
 import { forgeTenantIngressPolicy, forgeTenantServicesPolicy } from './services.ts';
 
 /** All admission policies over tenants, in the order in which they are applied. One set serves all tenants. */
@@ -17,6 +18,8 @@ export const forgeTenantPolicies = (): Manifest[] => [
   ...forgeTenantFencePolicy(),
   ...forgeTenantPlacementPolicy(),
   ...forgeTenantIdentityPolicy(),
+  ...forgeTenantPrivilegesPolicy(),
+  ...forgeTenantImagesPolicy(),
   ...forgeTenantVolumesPolicy(),
   ...forgeTenantSizesPolicy(),
   ...forgeTenantClaimsPolicy(),

@@ -11,8 +11,12 @@ import {
   LABEL_SLICE_MANAGED_BY,
   SLICE_MANAGER,
 } from '../../api/names.ts';
-import { ANNOTATION_INGRESS_CLASSES, ANNOTATION_INGRESS_HOSTS } from '../annotations.ts';
-import { forgeTenantAdmission, listedOn, ofPeers, type Validations } from './admission.ts';
+import {
+  ANNOTATION_EXTERNAL_NAMES,
+  ANNOTATION_INGRESS_CLASSES,
+  ANNOTATION_INGRESS_HOSTS,
+} from '../annotations.ts';
+import { forgeTenantAdmission, listedOn, ofPeers, saidOn, type Validations } from './admission.ts';
 
 const WRITES = ['CREATE', 'UPDATE', 'DELETE'];
 /** Of one slice. Kubernetes' own controllers put 100 into one. */
@@ -43,10 +47,13 @@ const serviceValidations: Validations = [
   },
   {
     // An ingress controller resolves the name itself, and reaches addresses that neither the peer nor its pods reach.
-    expression: `object == null || object.spec.type != 'ExternalName' || ${listedOn(ANNOTATION_INGRESS_CLASSES)}.size() == 0`,
+    expression:
+      "object == null || object.spec.type != 'ExternalName' || " +
+      "(oldObject != null && oldObject.spec.type == 'ExternalName' && object.spec.?externalName == oldObject.spec.?externalName) || " +
+      `(${saidOn(ANNOTATION_EXTERNAL_NAMES)} == 'Allow' && ${listedOn(ANNOTATION_INGRESS_CLASSES)}.size() == 0)`,
     message:
-      'where peers may make Ingresses, their Services may not be of type ExternalName: our ingress controller would ' +
-      'follow the name to wherever it can reach',
+      'Services of peers may not be of type ExternalName unless the provider says so (SharingPolicy externalNames), and never ' +
+      'where peers may make Ingresses or routes: our ingress controller would follow the name to wherever it can reach',
   },
   {
     expression: 'object == null || !has(object.spec.externalIPs) || object.spec.externalIPs.size() == 0',

@@ -2,7 +2,7 @@ import type * as models from '@kubernetes/client-node';
 
 import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
 import { ANNOTATION_HOME_NAMESPACE, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
-import type { Contract } from '../../api/offer.ts';
+import { type Contract, POD_SECURITY_LEVELS } from '../../api/offer.ts';
 import { forgeBinding, forgeGrant, type Grant } from '../../api/rbac.ts';
 import type { ReflectableKind } from '../../api/reflection.ts';
 import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
@@ -107,10 +107,12 @@ function forgeTenantObjects(
 ): Manifest[] {
   const { homeNamespace, tenantNamespace: namespace, labels } = names;
   const quota = quotaOf(amounts);
+  const levels = new Set([policy.podSecurity ?? 'baseline', contract.podSecurity]);
   // The stricter of the two: the policy may have changed since the contract.
-  const podSecurity = policy.podSecurity === 'restricted' ? 'restricted' : contract.podSecurity;
+  const podSecurity = POD_SECURITY_LEVELS.find((level) => levels.has(level)) ?? 'restricted';
+  const { imagePullPolicy = 'Always' } = policy;
   const annotations = {
-    ...annotationsOf(quota, withWayBack(policy, returnsTo)),
+    ...annotationsOf(quota, { ...withWayBack(policy, returnsTo), podSecurity, imagePullPolicy }),
     [ANNOTATION_HOME_NAMESPACE]: homeNamespace,
     [ANNOTATION_KEEP_FOR]: String(contract.keepForSeconds),
   };
@@ -122,6 +124,7 @@ function forgeTenantObjects(
       podSecurity,
       quota: { ...boundsOfKinds(kinds), ...quota },
       defaultRequests: policy.defaultRequests,
+      containerLimits: policy.containerLimits,
       isolation: isIsolated(policy)
         ? { prefixes: [], own: undefined, ...network, peer: consumer }
         : undefined,

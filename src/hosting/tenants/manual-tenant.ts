@@ -22,7 +22,7 @@ import type { Isolation, IsolationFacts } from './isolation.ts';
 import { forgeAccount, forgePeersNamespace, forgeTenantNamespace } from './objects.ts';
 import { PEER_RIGHTS } from './peer-rights.ts';
 import { DEFAULT_QUOTA } from './quota.ts';
-import { isReservedNamespace } from './tenant-names.ts';
+import { isReservedNamespace } from './reserved-names.ts';
 
 export interface ManualTenant extends TenantTerms {
   /** What we call the peer; also the name of its account. */
@@ -68,7 +68,7 @@ function forgeNamespaceOf(tenant: ManualTenant, name: string): Manifest[] {
   if (isReservedNamespace(name)) {
     throw new TributaryError(
       'Invalid',
-      `tenant namespace "${name}" is reserved: a peer could take over the cluster`,
+      `tenant namespace "${name}" is reserved: a peer could take over the cluster, or answer for names that are not its own`,
     );
   }
   const labels = labelsOf(tenant.peer);

@@ -4,6 +4,7 @@ import type * as models from '@kubernetes/client-node';
 import type { DefaultRequests } from '../../api/default-requests.ts';
 import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
 import type { PodSecurityLevel } from '../../api/offer.ts';
+import type { ContainerLimits } from '../../api/sharing-policy.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { Namespace, ResourceList, Stored } from '../../api/wire.ts';
 import { forgeIsolation, type IsolationFacts } from './isolation.ts';
@@ -17,6 +18,8 @@ interface TenantNamespace {
   quota: ResourceList;
   /** Default: none. */
   defaultRequests?: DefaultRequests | undefined;
+  /** Default: no bound. */
+  containerLimits?: ContainerLimits | undefined;
   /** Undefined: its pods are not kept apart. */
   isolation: IsolationFacts | undefined;
 }
@@ -26,11 +29,11 @@ interface TenantNamespace {
  * of the peer, which come last.
  */
 export const forgeTenantNamespace = (tenant: TenantNamespace): Manifest[] => {
-  const { name, labels, quota, defaultRequests, isolation } = tenant;
+  const { name, labels, quota, isolation } = tenant;
   return [
     forgeNamespace(tenant),
     forgeQuota(name, labels, quota),
-    forgeLimits(name, labels, quota, defaultRequests),
+    forgeLimits(name, labels, quota, tenant),
     forgeAccount('default', name, labels),
     ...(isolation === undefined ? [] : [forgeIsolation(name, labels, isolation)]),
   ];

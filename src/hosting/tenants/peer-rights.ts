@@ -72,7 +72,7 @@ export const PEER_RIGHTS: readonly Right[] = [
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
       'its Services, so that its pods here find each other and those at home by name; the tenant policy holds them to ' +
-      'ClusterIP and ExternalName, without addresses of their own choice',
+      'ClusterIP (of a free address, also one that it asks for) and, where the SharingPolicy says so, ExternalName',
   },
   {
     resource: 'endpointslices.discovery.k8s.io',

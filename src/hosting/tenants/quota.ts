@@ -1,6 +1,7 @@
 import { type DefaultRequests, defaultRequestsOf } from '../../api/default-requests.ts';
 import type { Manifest, ManifestOf } from '../../api/manifest.ts';
 import type { ReflectableKind } from '../../api/reflection.ts';
+import type { ContainerLimits } from '../../api/sharing-policy.ts';
 import type { ResourceList, Stored } from '../../api/wire.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { parseQuantity } from '../../lib/quantity.ts';
@@ -10,7 +11,9 @@ type ResourceQuota = Stored<models.V1ResourceQuota>;
 
 /** Not client-node's type: that one renames `default`, which on the wire is `default`. */
 interface LimitRange extends Manifest {
-  spec: { limits: { type: 'Container'; defaultRequest: ResourceList; default?: ResourceList }[] };
+  spec: {
+    limits: { type: 'Container'; defaultRequest: ResourceList; default?: ResourceList; max?: ResourceList }[];
+  };
 }
 
 /** What a tenant gets where nobody says otherwise. */
@@ -102,22 +105,28 @@ export function forgeQuota(
   };
 }
 
+interface ContainerDefaults {
+  defaultRequests?: DefaultRequests | undefined;
+  /** No container has higher limits, and one without limits has these. */
+  containerLimits?: ContainerLimits | undefined;
+}
+
 /**
  * Defaults for whatever the quota counts: without requests, though they may be zero, a quota on requests would refuse the pod.
- * All that it counts are named, so that an earlier default never stays. No default limits unless the quota bounds limits: a
- * limit that nobody wrote would end pods here that run at home. Under pressure, a node first evicts pods that exceed their
+ * All that it counts are named, so that an earlier default never stays. No default limits unless the quota or the policy bounds
+ * limits: a limit that nobody wrote would end pods here that run at home. Under pressure, a node first evicts pods that exceed their
  * requests anyway.
  */
 export function forgeLimits(
   namespace: string,
   labels: Record<string, string>,
   quota: ResourceList,
-  requests?: DefaultRequests,
+  { defaultRequests, containerLimits = {} }: ContainerDefaults = {},
 ): LimitRange {
   const counted = new Set(Object.keys(quota).map(quotaKey));
   const pick = (section: 'requests' | 'limits', amounts: Readonly<ResourceList>): ResourceList =>
     Object.fromEntries(Object.entries(amounts).filter(([key]) => counted.has(`${section}.${key}`)));
-  const limits = pick('limits', DEFAULT_LIMITS);
+  const limits = { ...pick('limits', DEFAULT_LIMITS), ...containerLimits };
   return {
     apiVersion: 'v1',
     kind: 'LimitRange',
@@ -126,8 +135,9 @@ export function forgeLimits(
       limits: [
         {
           type: 'Container',
-          defaultRequest: pick('requests', defaultRequestsOf(requests)),
+          defaultRequest: pick('requests', defaultRequestsOf(defaultRequests)),
           ...(Object.keys(limits).length > 0 && { default: limits }),
+          ...(Object.keys(containerLimits).length > 0 && { max: containerLimits }),
         },
       ],
     },

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 
-import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import { MAX_LABEL_LENGTH } from '../../api/manifest.ts';
 import type { NamespaceOffer, WithheldNamespace } from '../../api/offer.ts';
 import type { NamespaceNaming } from '../../api/sharing-policy.ts';
+import { isOpenName, isReservedNamespace } from './reserved-names.ts';
 
 /** How many characters of the consumer's ID a name ends with; more only where the shorter name is taken. */
 const ID_LENGTHS = [8, 13, 26] as const;
 const HASH_LENGTH = 6;
+const OWN_PREFIX = 'peer-';
 
 export interface TenantNames {
   namespaces: NamespaceOffer[];
@@ -31,6 +32,8 @@ interface TenantNaming {
   asked?: readonly NamespaceOffer[];
   /** Default Suffixed. */
   naming?: NamespaceNaming | undefined;
+  /** Names, and patterns with `*`, that it may take besides those that end with its ID. */
+  open?: readonly string[];
   /** Whether a namespace of that name exists and is not this peer's. */
   isTaken: (name: string) => boolean;
   /** Whether another peer was promised that name. */
@@ -80,7 +83,7 @@ class Choice {
     const { consumer, naming } = this.#options;
     const candidates = [
       this.#known.get(home) ?? [],
-      naming === 'SameIfFree' ? home : [],
+      naming === 'SameIfFree' && this.#mayTake(home) ? home : [],
       candidatesOf(home, consumer),
     ].flat();
     const name = candidates.find((one) => !isReservedNamespace(one) && this.#isFree(home, one));
@@ -113,6 +116,12 @@ class Choice {
     if (isReservedNamespace(name)) {
       return { reason: 'NamingNotAllowed', message: `${name} is a name that no tenant is given` };
     }
+    if (known !== name && !this.#mayTake(name)) {
+      return {
+        reason: 'NamingNotAllowed',
+        message: `the SharingPolicy does not open the name ${name}: namespaceNames names those that peers may take`,
+      };
+    }
     const old = this.#placeOf(home, name);
     if (old !== undefined) {
       return { reason: 'NameTaken', message: `it is ${old} here, which has to go first` };
@@ -120,6 +129,14 @@ class Choice {
     if (!this.#isFree(home, name))
       return { reason: 'NameTaken', message: `${name} is another namespace here` };
     return this.#isEnding(name) ? ending(name) : undefined;
+  }
+
+  /** Whether a peer may choose this name. Those that end with its ID are its own. */
+  #mayTake(name: string): boolean {
+    const { consumer, open = [] } = this.#options;
+    return (
+      ID_LENGTHS.some((length) => name.endsWith(`-${consumer.slice(0, length)}`)) || isOpenName(name, open)
+    );
   }
 
   /** The tenant namespace that it has now under another name. */
@@ -157,16 +174,18 @@ const ending = (name: string): Withheld => ({
   message: `${name} of an earlier contract has not ended yet`,
 });
 
-/** The hash tells long names apart that begin with the same characters. */
+/**
+ * The hash tells long names apart that begin with the same characters. With the suffix, a name can still begin as those of the
+ * cluster's programs do (`openshift-...`): then a word of ours goes before it.
+ */
 function candidatesOf(homeNamespace: string, consumer: string): string[] {
   return ID_LENGTHS.map((length) => {
     const suffix = consumer.slice(0, length);
+    const isReserved = isReservedNamespace(`${homeNamespace}-${suffix}`);
+    const name = isReserved ? `${OWN_PREFIX}${homeNamespace}` : homeNamespace;
     const room = MAX_LABEL_LENGTH - suffix.length - 1;
-    if (homeNamespace.length <= room) return `${homeNamespace}-${suffix}`;
+    if (name.length <= room) return `${name}-${suffix}`;
     const hash = createHash('sha256').update(homeNamespace).digest('hex').slice(0, HASH_LENGTH);
-    return `${homeNamespace.slice(0, room - HASH_LENGTH - 1)}-${hash}-${suffix}`;
+    return `${name.slice(0, room - HASH_LENGTH - 1)}-${hash}-${suffix}`;
   });
 }
-
-/** Namespaces that no peer is ever given: whoever creates pods there owns the cluster. */
-export const isReservedNamespace = (name: string): boolean => name === 'default' || isClusterNamespace(name);

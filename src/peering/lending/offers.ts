@@ -64,6 +64,7 @@ export class Offers {
       before: [...(before?.namespaces ?? []), ...(contractOf(status.contract)?.namespaces ?? [])],
       asked: spec.tenantNames ?? [],
       naming: policy.spec.namespaceNaming,
+      open: policy.spec.namespaceNames ?? [],
       isTaken: (name) => tenants.isTaken(name, consumer),
       isPromised: this.#promisedToOthers(consumer),
       places: this.#places(request),

@@ -20,10 +20,11 @@ export function policyConditions(
   policy: SharingPolicy,
   { peers, hasRuntimeClass }: PolicyFindings,
 ): PolicyConditions {
-  const { kinds, runtimeClass, ending } = SHARING_POLICY_CONDITIONS;
+  const { kinds, runtimeClass, privileged, ending } = SHARING_POLICY_CONDITIONS;
   return {
     [kinds]: kindsCondition(policy, peers),
     [runtimeClass]: runtimeCondition(policy, hasRuntimeClass),
+    [privileged]: privilegedCondition(policy),
     [ending]: endingCondition(policy, peers),
   };
 }
@@ -39,6 +40,19 @@ function runtimeCondition(
   }
   const message = `there is no RuntimeClass ${runtimeClassName}, so every pod of a peer is refused: make it, or name another one`;
   return condition(of, false, REASONS.runtimeClassMissing, message);
+}
+
+function privilegedCondition({ spec, metadata }: SharingPolicy): WantedCondition | undefined {
+  if (spec.podSecurity !== 'privileged') return undefined;
+  const message =
+    'pods of its peers may be privileged, and so take over the nodes that they run on, with everything there: that is for ' +
+    'clusters of the same owner only';
+  return condition(
+    { type: SHARING_POLICY_CONDITIONS.privileged, metadata },
+    true,
+    REASONS.privileged,
+    message,
+  );
 }
 
 function kindsCondition(

@@ -10,13 +10,14 @@ import {
   OFFER_LIMITS,
   PRICE_AMOUNT_PATTERN,
 } from '../../api/limits.ts';
-import type {
-  NamespaceOffer,
-  NodeShape,
-  PodSecurityLevel,
-  Price,
-  ServiceClasses,
-  StorageClassOffer,
+import {
+  type NamespaceOffer,
+  type NodeShape,
+  POD_SECURITY_LEVELS,
+  type PodSecurityLevel,
+  type Price,
+  type ServiceClasses,
+  type StorageClassOffer,
 } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { hasCode } from '../../lib/errors.ts';
@@ -105,7 +106,7 @@ export const namespaces: Check<NamespaceOffer[]> = (value, path) => {
   return pairs;
 };
 
-export const podSecurity: Check<PodSecurityLevel> = oneOf('baseline', 'restricted');
+export const podSecurity: Check<PodSecurityLevel> = oneOf(...POD_SECURITY_LEVELS);
 export const keepForSeconds: Check<number> = integer(0, OFFER_LIMITS.keepForSeconds);
 
 export const word: Check<string> = matching(/^[a-z0-9]([-a-z0-9_]{0,61}[a-z0-9])?$/u, 63);

@@ -95,9 +95,11 @@ export function parseReview(text: string): ReviewRequest {
 function questionOf(request: Fields): Question | undefined {
   const about = aboutOf(request);
   if (about === undefined) return undefined;
+  const before = ownField(request, 'oldObject');
   return {
     namespace: namespaceOf(request),
-    pod: podOf(ownField(request, 'object')),
+    pod: podOf(ownField(request, 'object'), 'request.object'),
+    ...(!isAbsent(before) && { before: podOf(before, 'request.oldObject') }),
     about,
     isDryRun: ownField(request, 'dryRun') === true,
   };
@@ -162,8 +164,8 @@ function isKind(request: Fields, wanted: string): boolean {
 }
 
 /** What the decision reads has the right shape; the API server has checked the rest. */
-function podOf(object: unknown): Pod {
-  const pod = record(object, 'request.object');
+function podOf(object: unknown, what: string): Pod {
+  const pod = record(object, what);
   const metadata = record(ownField(pod, 'metadata'), 'metadata');
   const spec = record(ownField(pod, 'spec'), 'spec');
   texts(ownField(metadata, 'labels'), 'labels');
@@ -171,6 +173,9 @@ function podOf(object: unknown): Pod {
   objects(ownField(metadata, 'ownerReferences'), 'ownerReferences');
   texts(ownField(spec, 'nodeSelector'), 'nodeSelector');
   objects(ownField(spec, 'tolerations'), 'tolerations');
+  for (const list of ['containers', 'initContainers', 'ephemeralContainers', 'volumes']) {
+    objects(ownField(spec, list), list);
+  }
   checkResources(pod, spec);
   checkAffinity(ownField(spec, 'affinity'));
   return pod as unknown as Pod;

@@ -9,6 +9,7 @@ import { HOSTILE_PODS } from './pods.ts';
 import { HOSTILE_REACH } from './reach.ts';
 import { pathOf, type HostileRow, type HostileStage } from './row.ts';
 
+export { HOSTILE_PRIVILEGES } from './privileges.ts';
 export type { HostileRow, HostileStage };
 
 export const HOSTILE_OBJECTS: readonly HostileRow[] = [

@@ -1,30 +1,10 @@
 /** Pods that reach for nodes, for this cluster's own accounts, or for more than was lent. */
 import { LABEL_HOME_UID } from '../../../src/api/names.ts';
-import { MARKS, aPod, changes, makes, OURS, type HostileRow } from './row.ts';
+import { direct, fromHome, type Parts, PODS, secured, SECURITY, volume } from './pod-rows.ts';
+import { HOSTILE_PRIVILEGES } from './privileges.ts';
+import { MARKS, changes, makes, OURS, type HostileRow } from './row.ts';
 
-const PODS = 'v1/pods';
-const SECURITY = 'violates PodSecurity';
 const KINDS = "volumes of peers' pods are of these kinds";
-
-type Parts = Parameters<typeof aPod>[2];
-
-/** From home: all of it travels. */
-const fromHome = (
-  name: string,
-  tries: string,
-  reason: string,
-  ...[spec, parts]: [object, Parts?]
-): HostileRow => ({
-  ...makes(PODS, name, tries, reason, aPod(`hostile-${name}`, spec, parts)),
-  pod: true,
-});
-/** An honest agent never sends it; only a hostile peer does. */
-const direct = (
-  name: string,
-  tries: string,
-  reason: string,
-  ...[spec, parts]: [object, Parts?]
-): HostileRow => makes(PODS, name, tries, reason, aPod(`hostile-${name}`, spec, parts));
 
 /** Pod Security refuses it from Kubernetes 1.34 on; our policy also refuses it on older versions. */
 const orNoHost = (...row: Parameters<typeof fromHome>): HostileRow => ({
@@ -32,11 +12,9 @@ const orNoHost = (...row: Parameters<typeof fromHome>): HostileRow => ({
   orReason: 'name no host',
 });
 
-const secured = (securityContext: object): Parts => ({ container: { securityContext } });
 const asking = (requests: object, limits: object = {}): Parts => ({
   container: { resources: { requests, limits } },
 });
-const volume = (source: object): object => ({ volumes: [{ name: 'v', ...source }] });
 const projected = (source: object): object => volume({ projected: { sources: [source] } });
 const claimTemplate = (spec: object, metadata: object = {}): object => ({
   ephemeral: {
@@ -53,34 +31,7 @@ const term = (more: object): object => ({
 });
 
 const NODE: readonly HostileRow[] = [
-  fromHome('privileged', 'the node', SECURITY, {}, secured({ privileged: true })),
-  fromHome('host-network', "the node's addresses", SECURITY, { hostNetwork: true }),
-  fromHome('host-pid', "the node's processes", SECURITY, { hostPID: true }),
-  fromHome('host-ipc', "the node's shared memory", SECURITY, { hostIPC: true }),
-  fromHome('host-path', "the node's files", SECURITY, volume({ hostPath: { path: '/' } })),
-  fromHome(
-    'host-port',
-    'a port of the node',
-    SECURITY,
-    {},
-    { container: { ports: [{ containerPort: 80, hostPort: 80 }] } },
-  ),
-  fromHome(
-    'capabilities',
-    "the node's kernel",
-    SECURITY,
-    {},
-    secured({ capabilities: { add: ['SYS_ADMIN'] } }),
-  ),
-  fromHome('init-capabilities', "the node's kernel, by a container that nobody looks at", SECURITY, {
-    initContainers: [
-      {
-        name: 'init',
-        image: 'example/none:1',
-        securityContext: { capabilities: { add: ['NET_RAW', 'SYS_PTRACE'] } },
-      },
-    ],
-  }),
+  ...HOSTILE_PRIVILEGES,
   // With a user namespace of its own a pod may have it (KEP-4265).
   direct('proc-mount', 'an unmasked /proc', 'must be false to use', {}, secured({ procMount: 'Unmasked' })),
   fromHome('sysctls', "the node's settings", SECURITY, {
@@ -201,16 +152,30 @@ const IDENTITY: readonly HostileRow[] = [
   },
 ];
 
+/** As the provider's webhook would have written it. */
+const MAIN = { name: 'main', image: 'example/none:1', imagePullPolicy: 'Always' };
+const PULLED = { containers: [MAIN] };
+const FORCED = { runtimeClassName: 'hardened', nodeSelector: { 'example.com/lends': 'yes' } };
+
 const PLACEMENT: readonly HostileRow[] = [
   direct('node-name', 'a node of its choice', 'spec.nodeName must be empty', { nodeName: 'real' }),
   direct('critical', 'to push out pods of ours', 'may not outrank ours', {
     priorityClassName: 'system-node-critical',
   }),
-  direct('tolerates-all', 'all nodes', 'may not tolerate', { tolerations: [{ operator: 'Exists' }] }),
-  fromHome('tolerates-control-plane', 'the control plane', 'may not tolerate', {
+  direct('tolerates-all', 'all nodes', 'tolerate no taints but', { tolerations: [{ operator: 'Exists' }] }),
+  fromHome('tolerates-control-plane', 'the control plane', 'tolerate no taints but', {
     tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }],
   }),
-  fromHome('tolerates-cordon', 'nodes that are being drained', 'may not tolerate', {
+  fromHome('tolerates-own', 'nodes that are kept for others', 'tolerate no taints but', {
+    tolerations: [{ key: 'example.com/ours', operator: 'Exists' }],
+  }),
+  fromHome('tolerates-pressure', 'nodes that have no memory left', 'tolerate no taints but', {
+    tolerations: [{ key: 'node.kubernetes.io/memory-pressure', operator: 'Exists' }],
+  }),
+  direct('tolerates-virtual', 'a third cluster', 'tolerate no taints but', {
+    tolerations: [{ key: 'tributary.dev/virtual-node', operator: 'Exists' }],
+  }),
+  fromHome('tolerates-cordon', 'nodes that are being drained', 'tolerate no taints but', {
     tolerations: [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists' }],
   }),
   direct('anti-affinity', 'nodes without our own pods', 'in their own namespace only', {
@@ -239,14 +204,30 @@ const PLACEMENT: readonly HostileRow[] = [
     ...direct('runtime-class-unforced', 'the isolation of its choice', 'with the runtime class of the', {
       runtimeClassName: 'loose',
       nodeSelector: { 'example.com/lends': 'yes' },
+      ...PULLED,
     }),
   },
   {
     ...direct('node-selector', 'nodes that were not lent', 'must be in spec.nodeSelector', {
       runtimeClassName: 'hardened',
       nodeSelector: { 'example.com/lends': 'no' },
+      ...PULLED,
     }),
   },
+  direct('image-never', 'an image that somebody else has pulled', 'imagePullPolicy Always', {
+    ...FORCED,
+    containers: [{ ...MAIN, imagePullPolicy: 'Never' }],
+  }),
+  direct('image-init', 'the same, by a container that nobody looks at', 'imagePullPolicy Always', {
+    ...FORCED,
+    ...PULLED,
+    initContainers: [{ ...MAIN, name: 'init', imagePullPolicy: 'IfNotPresent' }],
+  }),
+  direct('image-volume', 'the same, by a volume', 'imagePullPolicy Always', {
+    ...FORCED,
+    ...PULLED,
+    volumes: [{ name: 'v', image: { reference: 'example/none:1', pullPolicy: 'Never' } }],
+  }),
   fromHome('resource-claims', 'devices', 'may not claim devices', {
     resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }],
   }),
@@ -254,7 +235,7 @@ const PLACEMENT: readonly HostileRow[] = [
     schedulingGates: [{ name: 'example.com/wait' }],
   }),
 ].map((row): HostileRow =>
-  ['runtime-class-unforced', 'node-selector'].includes(row.name)
+  ['runtime-class-unforced', 'node-selector', 'image-never', 'image-init', 'image-volume'].includes(row.name)
     ? { ...row, send: { ...row.send, namespace: ({ forced }) => forced } }
     : row,
 );
@@ -298,9 +279,12 @@ const SIZES: readonly HostileRow[] = [
   fromHome('host-aliases', "the node's disk", '250 hostAliases', {
     hostAliases: many(1000, (index) => ({ ip: '192.0.2.1', hostnames: [`h${index}`] })),
   }),
-  fromHome('tolerations', 'the scheduler', '64 tolerations', {
-    tolerations: many(200, (index) => ({ key: `example.com/t${index}`, operator: 'Exists' })),
-  }),
+  {
+    ...fromHome('tolerations', 'the scheduler', '64 tolerations', {
+      tolerations: many(200, (index) => ({ key: `example.com/t${index}`, operator: 'Exists' })),
+    }),
+    orReason: 'tolerate no taints but',
+  },
   direct('image-name', 'our memory', 'names of 1024 characters', {
     containers: [{ name: 'main', image: 'x'.repeat(5000) }],
   }),
@@ -336,7 +320,7 @@ const OTHERS: readonly HostileRow[] = [
     `bear the label ${LABEL_HOME_UID}`,
     { metadata: { labels: { [LABEL_HOME_UID]: null } } },
   ),
-  changes(['PATCH', PODS, OURS], 'tolerate-later', 'the control plane, later', 'may not tolerate', {
+  changes(['PATCH', PODS, OURS], 'tolerate-later', 'the control plane, later', 'tolerate no taints but', {
     spec: { tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }] },
   }),
   changes(['PATCH', `${PODS}.ephemeralcontainers`, OURS], 'debug', 'the node, later', SECURITY, {

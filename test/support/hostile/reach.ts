@@ -158,6 +158,12 @@ export const HOSTILE_REACH: readonly HostileRow[] = [
     type: 'ExternalName',
     externalName: 'kubernetes.default.svc',
   }),
+  ((row: HostileRow): HostileRow => ({ ...row, send: { ...row.send, namespace: ({ bare }) => bare } }))(
+    service('external-name-anywhere', 'what our gateways reach', 'may not be of type ExternalName', {
+      type: 'ExternalName',
+      externalName: 'kubernetes.default.svc',
+    }),
+  ),
   service('service-ports', 'every kube-proxy', '250 ports', {
     ports: Array.from({ length: 1000 }, (_, at) => ({ name: `p${at}`, port: at + 1 })),
   }),

@@ -11,6 +11,8 @@ export interface HostileStage {
   forced: string;
   /** Of another peer. */
   other: string;
+  /** The peer's own, where no Ingress is lent and Pod Security is switched off. */
+  bare: string;
 }
 
 export interface HostileRow {

@@ -70,7 +70,12 @@ export class AgentLab {
     const tenant = ['--peer', peer, '--namespace', 'tenant'];
     await applyYaml(
       foreign,
-      await printed(tenantCommand, [...tenant, '--quota', 'cpu=100,memory=100Gi,pods=60']),
+      await printed(tenantCommand, [
+        ...tenant,
+        '--external-names',
+        '--quota',
+        'cpu=100,memory=100Gi,pods=60',
+      ]),
     );
     const direct = await printed(tenantKubeconfigCommand(openTokenIssuer), [
       ...tenant,

@@ -31,7 +31,8 @@ class ProviderSide {
 
   constructor({ lent, defaultRequests, podOverhead }: Terms) {
     this.#hard = parseAmounts(forgeQuota('tenant', {}, lent).spec?.hard ?? {});
-    this.#defaults = forgeLimits('tenant', {}, lent, defaultRequests).spec.limits[0]?.defaultRequest ?? {};
+    this.#defaults =
+      forgeLimits('tenant', {}, lent, { defaultRequests }).spec.limits[0]?.defaultRequest ?? {};
     this.#overhead = podOverhead;
   }
 

@@ -163,7 +163,13 @@ test.each([
   [`gateway --image x --tunnel-endpoint foo`, manifestsCommand, '--tunnel-endpoint: not HOST:PORT'],
   [`${peer} kube-system`, manifestsCommand, 'cannot be offloaded'],
   [`${peer} shop --kubeconfig-secret a/b/c`, manifestsCommand, 'is not of the form namespace/name'],
-  ['--peer rome --namespace a --pod-security privileged', tenantCommand, 'neither baseline nor restricted'],
+  [
+    '--peer rome --namespace a --pod-security none',
+    tenantCommand,
+    'none of restricted, baseline, privileged',
+  ],
+  ['--peer rome --namespace a --own-tolerations a/b/c', tenantCommand, 'is no key of a taint, and not *'],
+  ['--peer rome --namespace com', tenantCommand, 'or answer for names that are not its own'],
   ['--peer rome --namespace a --keep-for soon', tenantCommand, '--keep-for: "soon" is not a duration'],
   ['--peer rome --namespace a --quota cpu', tenantCommand, 'is not of the form'],
 ])(

@@ -241,6 +241,7 @@ table ${TABLE} {
           approval: 'Automatic',
           sharePercent: 50,
           namespaceNaming: 'SameIfFree',
+          namespaceNames: namespaces,
           ...sharing,
         }),
       ]);

@@ -123,9 +123,9 @@ test.each([
     '--approval must be one of Manual, Automatic, Token, not "manual"',
   ],
   [
-    'share friends --anyone --pod-security privileged',
+    'share friends --anyone --pod-security Privileged',
     2,
-    '--pod-security must be one of baseline, restricted',
+    '--pod-security must be one of baseline, restricted, privileged',
   ],
   ['accept friends --anyone --approval Token', 2, '--approval must be one of Manual, Automatic, not "Token"'],
   ['accept friends --anyone --namespaces Shop', 2, '--namespaces "Shop" is not a DNS name'],

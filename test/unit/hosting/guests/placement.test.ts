@@ -1,10 +1,12 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Pod } from '../../../../src/api/wire.ts';
-import { placementOf, placementPatch } from '../../../../src/hosting/guests/placement.ts';
+import { debugPatch, placementOf, placementPatch } from '../../../../src/hosting/guests/placement.ts';
 
 const CLASS = 'tributary.dev/runtime-class';
 const SELECTOR = 'tributary.dev/node-selector';
 const TOLERATIONS = 'tributary.dev/tolerations';
+const OWN_TOLERATIONS = 'tributary.dev/own-tolerations';
+const PULLS = 'tributary.dev/image-pull-policy';
 const GUESTS = { key: 'guests', operator: 'Exists', effect: 'NoSchedule' };
 const ALL = {
   [CLASS]: 'hardened',
@@ -51,12 +53,12 @@ test.each<[string, object]>([
   expect(tolerations).toEqual([GUESTS]);
 });
 
-test('what the pod has besides stays, and nothing is there twice', () => {
+test('what the pod may have besides stays, and nothing is there twice', () => {
   const own = [{ key: 'a', effect: 'NoExecute', tolerationSeconds: 3 }, GUESTS];
-  const { nodeSelector, tolerations } = patched(
-    pod({ nodeSelector: { disk: 'ssd' }, tolerations: own }),
-    ALL,
-  );
+  const { nodeSelector, tolerations } = patched(pod({ nodeSelector: { disk: 'ssd' }, tolerations: own }), {
+    ...ALL,
+    [OWN_TOLERATIONS]: 'b,a',
+  });
   expect(nodeSelector).toEqual({ disk: 'ssd', pool: 'guests', 'example.com/zone': 'a' });
   expect(tolerations).toEqual(own);
 });
@@ -91,4 +93,79 @@ test.each<[string, string, RegExp]>([
   [CLASS, 'Not A Name', /RuntimeClass/u],
 ])('%s: %s cannot be read, and no pod comes in', (annotation, value, problem) => {
   expect(() => placementOf({ [annotation]: value })).toThrow(problem);
+});
+
+const exists = (key: string, effect = 'NoSchedule'): object => ({ key, operator: 'Exists', effect });
+
+test.each<[string, object[], string, string[]]>([
+  ['nothing is opened', [exists('a'), { operator: 'Exists' }], '', []],
+  [
+    'two that every pod gets',
+    [exists('node.kubernetes.io/not-ready', 'NoExecute')],
+    '',
+    ['node.kubernetes.io/not-ready'],
+  ],
+  ['but not with another effect', [exists('node.kubernetes.io/not-ready')], '', []],
+  ['one key', [exists('a'), exists('b')], 'b', ['b']],
+  [
+    'all keys, which are not all',
+    [
+      exists('a'),
+      exists('node-role.kubernetes.io/control-plane'),
+      exists('node.kubernetes.io/unschedulable'),
+      exists('tributary.dev/virtual-node'),
+      { operator: 'Exists' },
+    ],
+    '*',
+    ['a'],
+  ],
+])('of its own tolerations a pod keeps those that the provider opens: %s', (_what, own, open, keys) => {
+  const { tolerations } = patched(pod({ tolerations: own }), { [OWN_TOLERATIONS]: open });
+  expect((tolerations as { key: string }[]).map(({ key }) => key)).toEqual(keys);
+});
+
+test('a taint of a lent resource may be tolerated: API servers add that themselves', () => {
+  const said = { 'tributary.dev/extended-resources': 'example.com/gpu' };
+  expect(patched(pod({ tolerations: [exists('example.com/gpu')] }), said)['tolerations']).toHaveLength(1);
+});
+
+describe('images are pulled anew', () => {
+  const spec = {
+    containers: [
+      { name: 'a', imagePullPolicy: 'Never' },
+      { name: 'b', imagePullPolicy: 'Always' },
+      { name: 'c' },
+    ],
+    initContainers: [{ name: 'i', imagePullPolicy: 'IfNotPresent' }],
+    volumes: [
+      { name: 'v', image: { reference: 'x', pullPolicy: 'Never' } },
+      { name: 'w', emptyDir: {} },
+    ],
+  };
+
+  test('by all containers and volumes', () => {
+    expect(patched(pod(spec), { [PULLS]: 'Always' })).toEqual({
+      containers: ['a', 'b', 'c'].map((name) => ({ name, imagePullPolicy: 'Always' })),
+      initContainers: [{ name: 'i', imagePullPolicy: 'Always' }],
+      volumes: [
+        { name: 'v', image: { reference: 'x', pullPolicy: 'Always' } },
+        { name: 'w', emptyDir: {} },
+      ],
+    });
+  });
+
+  test('or as the pod says, where the provider leaves that to it', () => {
+    expect(placementPatch(pod(spec), placementOf({}))).toEqual([]);
+  });
+
+  test('by a container that is put into a pod, and not by those that were there', () => {
+    const old = { name: 'old', imagePullPolicy: 'Never' };
+    const now = pod({ ephemeralContainers: [old, { name: 'new', imagePullPolicy: 'Never' }] });
+    const before = pod({ ephemeralContainers: [old] });
+    const path = '/spec/ephemeralContainers/1/imagePullPolicy';
+    expect(debugPatch(now, before, placementOf({ [PULLS]: 'Always' }))).toEqual([
+      { op: 'add', path, value: 'Always' },
+    ]);
+    expect(debugPatch(now, before, placementOf({}))).toEqual([]);
+  });
 });

@@ -27,7 +27,7 @@ test('amounts that an API server has written in its own form are the same', () =
 
 test('default requests, too', () => {
   const requests = { cpu: '0.1', memory: '131072Ki' };
-  const manifest = forgeLimits('a', { x: 'y' }, QUOTA, requests);
+  const manifest = forgeLimits('a', { x: 'y' }, QUOTA, { defaultRequests: requests });
   const [limit] = manifest.spec.limits;
   const as = (cpu: string, memory: string): boolean =>
     isAsManifest(

@@ -59,14 +59,14 @@ test.each([
 ])(
   'containers that name nothing get defaults for what the quota counts, zero unless more is said: %j, %j',
   (text, given, defaultRequest, limits) => {
-    expect(forgeLimits('a', {}, parseQuota(text), given).spec.limits).toEqual([
+    expect(forgeLimits('a', {}, parseQuota(text), { defaultRequests: given }).spec.limits).toEqual([
       { type: 'Container', defaultRequest, ...(limits && { default: limits }) },
     ]);
   },
 );
 
 test('a default request that is no quantity is refused', () => {
-  expect(() => forgeLimits('a', {}, parseQuota(''), { cpu: 'much' })).toThrow(
+  expect(() => forgeLimits('a', {}, parseQuota(''), { defaultRequests: { cpu: 'much' } })).toThrow(
     /default requests cannot be read/,
   );
 });

@@ -55,6 +55,7 @@ describe('SameIfFree', () => {
       consumer,
       before,
       naming: 'SameIfFree',
+      open: ['shop', 'kube-system', 'default'],
       isTaken: (name) => taken.includes(name),
     }).namespaces;
 
@@ -62,8 +63,9 @@ describe('SameIfFree', () => {
     ['a free name', ['shop'], [], 'shop'],
     ['a name of somebody else', ['shop'], ['shop'], 'shop-abcdefgh'],
     ["the cluster's own", ['default'], [], 'default-abcdefgh'],
-    ['a reserved one, as ever', ['kube-system'], [], undefined],
-    ['one of ours, likewise', ['tributary-system'], [], undefined],
+    ['one that the policy does not open', ['web'], [], 'web-abcdefgh'],
+    ['a reserved one, as ever', ['kube-system'], [], 'peer-kube-system-abcdefgh'],
+    ['one of ours, likewise', ['tributary-system'], [], 'peer-tributary-system-abcdefgh'],
   ])('%s', (_what, names, taken, tenant) => {
     expect(same(names, taken)[0]?.tenantNamespace).toBe(tenant);
   });
@@ -120,6 +122,7 @@ describe('a name that is insisted on', () => {
       before: [],
       asked: Object.entries(asked).map(([home, name]) => offer(home, name)),
       naming: 'SameIfFree',
+      open: ['store', 'other', 'api', 'kube-public'],
       isTaken: (name) => name === 'other',
       ...more,
     });
@@ -156,6 +159,14 @@ describe('a name that is insisted on', () => {
       { shop: 'store' },
       { isPromised: () => true },
       { not: 'NameTaken' },
+    ],
+    ['is not given where the policy does not open it', { shop: 'market' }, {}, { not: 'NamingNotAllowed' }],
+    ['is given where it ends with the ID of the peer', { shop: 'market-abcdefgh' }, {}, 'market-abcdefgh'],
+    [
+      'stays where the policy does not open it any more',
+      { shop: 'store' },
+      { open: [], before: [offer('shop', 'store')] },
+      'store',
     ],
     ['is never a reserved one', { shop: 'kube-public' }, {}, { not: 'NamingNotAllowed' }],
     [
@@ -231,9 +242,7 @@ describe('a name that is insisted on', () => {
           });
           const names = namespaces.map(({ tenantNamespace }) => tenantNamespace);
           expect(new Set(names).size).toBe(names.length);
-          expect(names.filter((one) => one === 'other' || one.startsWith('kube-system'))).toEqual(
-            names.filter((one) => one.startsWith('kube-system-')),
-          );
+          expect(names.filter((one) => one === 'other' || one.startsWith('kube-system'))).toEqual([]);
           for (const { homeNamespace, tenantNamespace } of namespaces) {
             const name = Object.hasOwn(asked, homeNamespace) ? asked[homeNamespace] : tenantNamespace;
             expect(name).toBe(tenantNamespace);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { namespaces } from '../../../../src/api/resources.ts';
-import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import { sharingPolicies, type SharingPolicySpec } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -28,7 +28,10 @@ afterEach(async () => {
   await api.stop();
 });
 
-const SameIfFree = { namespaceNaming: 'SameIfFree' } as const;
+const SameIfFree = {
+  namespaceNaming: 'SameIfFree',
+  namespaceNames: ['shop', 'store', 'web'],
+} as const satisfies Partial<SharingPolicySpec>;
 const offered = (peer: Peer): Record<string, string> =>
   Object.fromEntries(
     (peer.told.offer?.offer.namespaces ?? []).map((one) => [one.homeNamespace, one.tenantNamespace]),

@@ -36,10 +36,19 @@ test.each([
   expect(conditions['RuntimeClassFound']).toMatchObject({ type: 'RuntimeClassFound', ...wanted });
 });
 
+test('that pods of peers may be privileged it says in so many words', () => {
+  expect(conditionsOf({ podSecurity: 'privileged' })['PeersPrivileged']).toMatchObject({
+    status: 'True',
+    reason: 'PodSecurityPrivileged',
+  });
+  expect(conditionsOf({ podSecurity: 'baseline' })['PeersPrivileged']).toBeUndefined();
+});
+
 test('of what the policy does not name there is to be no condition', () => {
   expect(conditionsOf({})).toStrictEqual({
     KindsReflectable: undefined,
     PeersEndSoon: undefined,
+    PeersPrivileged: undefined,
     RuntimeClassFound: undefined,
   });
 });

@@ -5,6 +5,8 @@ const NAMES = [
     'fence',
     'placement',
     'identity',
+    'privileges',
+    'images',
     'volumes',
     'sizes',
     'claims',
