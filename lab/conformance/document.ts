@@ -15,7 +15,8 @@ below.
 
 What is not at its default: the home lets its pods over there reach its ClusterIPs and ask its DNS (\`services\` and \`dns\` under
 \`spec.network\` of the ForeignCluster), and its virtual node has no taint (\`taintEffect: None\`); the provider lends all that is free and gives
-namespaces their own names where these are free (\`sharePercent\`, \`namespaceNaming\`).
+namespaces their own names where these are free, their images as they ask for them, their own tolerations and ExternalNames
+(\`sharePercent\`, \`namespaceNaming\`, \`namespaceNames\`, \`imagePullPolicy\`, \`ownTolerations\`, \`externalNames\`).
 `;
 
 export function conformanceDocument(result: Result): string {

@@ -23,6 +23,8 @@ export function tetherPolicy(
       approval: 'Automatic',
       precedence: HIGHEST,
       sharePercent: 100,
+      imagePullPolicy: 'AsAsked',
+      ownTolerations: ['*'],
       onEnd: 'Keep',
       keepForSeconds,
     },
