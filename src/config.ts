@@ -80,7 +80,7 @@ export interface AgentConfig {
   viewPools: readonly string[];
   /** Role `cluster`: further ranges from which peers get no addresses. */
   reservedCidrs: readonly string[];
-  /** Role `cluster`: whether peers may be seen under their own addresses where nothing overlaps; default on. */
+  /** Role `cluster`: whether every peer may be seen under its own private addresses where nothing overlaps; default off. */
   identityViews: boolean;
   /** Role `cluster`: whether tunnels also get a preshared key. */
   presharedKeys: boolean;
@@ -153,7 +153,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'view-pools': 'cluster: CIDR,... from which addresses of peers are taken (default 100.64.0.0/10)',
   'reserved-cidrs': 'cluster: CIDR,... that must not be used for peers',
   'identity-views':
-    'cluster: on or off: whether peers keep their own addresses where nothing overlaps (default on)',
+    'cluster: on or off: whether every peer keeps its own private addresses where nothing overlaps, unless its ForeignCluster says otherwise (default off)',
   'preshared-keys': 'cluster: on or off: whether tunnels get a preshared key besides (default off)',
   network: 'gateway, all: on or off: whether tunnels are built (default: on with --node-name; all: off)',
   'wireguard-port': 'gateway: UDP port of WireGuard (default 51820)',
@@ -211,7 +211,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     nodeName: options['node-name'] ?? env['NODE_NAME'],
     ...rangesOf(options, read),
     serviceAddress: env['KUBERNETES_SERVICE_HOST'],
-    identityViews: flag('identity-views', true),
+    identityViews: flag('identity-views', false),
     presharedKeys: flag('preshared-keys', false),
     network: flag('network', undefined),
     wireguardPort: port('wireguard-port', 51_820),

@@ -13,7 +13,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import { Exchange } from '../network/exchange/exchange.ts';
 import type { ExchangeMetrics } from '../network/exchange/tunnels.ts';
 import { Gateway } from '../network/gateway/gateway.ts';
-import { lookUpByDns } from '../network/gateway/resolver.ts';
+import { lookUpByDns, nameServersOfHost } from '../network/gateway/resolver.ts';
 import { StandbyFence } from '../network/gateway/standby-fence.ts';
 import { type HostNetwork, TABLES } from '../network/host/host-config.ts';
 import { createHost } from '../network/host/host.ts';
@@ -120,6 +120,7 @@ export function gatewayComponents(
       show: silentNodesMetric(registry),
     },
     lookUp: async (name) => lookUpByDns(name),
+    nameServers: nameServersOfHost,
     counters: async () => {
       const counters = await listCounters(TABLES.gateway);
       showRefused(counters);

@@ -41,6 +41,8 @@ export interface ForeignClusterNetwork {
   services?: NetworkServices;
   /** Which DNS our pods there ask. Default Foreign. */
   dns?: NetworkDns;
+  /** Ranges in which it keeps its own addresses here: CIDRs, or ANY_ADDRESSES. Default: nobody has said. */
+  ownAddresses?: string[];
 }
 
 /** What one way of discovery knows; each writes its own and lets it expire. */

@@ -78,6 +78,8 @@ export const CIDR_PATTERN = '^[0-9A-Fa-f.:]+/[0-9]{1,3}$';
 export const MAX_CIDR_LENGTH = 49;
 /** Base64 of the 32 bytes of a Curve25519 key. */
 export const NETWORK_KEY_PATTERN = '^[A-Za-z0-9+/]{43}=$';
+/** Ranges in which one peer keeps its own addresses. */
+export const MAX_OWN_ADDRESSES = 64;
 /** What a tunnel may hold at most. */
 export const TUNNEL_LIMITS = {
   /** Prefixes of one peer that are seen. */

@@ -23,6 +23,8 @@ export interface NetworkNode {
   name: string;
   /** InternalIP; the underlay of VXLAN. */
   address: string;
+  /** Its other addresses of the kinds InternalIP and ExternalIP, of either family, in order. Absent: it has none. */
+  others?: string[];
   /** Its address in the external range, on its VXLAN interface. */
   external: string;
   /** CIDRs of the pods that run there. */
@@ -51,6 +53,8 @@ export interface OwnNetwork {
   vxlan: { vni: number; port: number };
   /** Absent where no API server has an address of the external range's family, or no address of the range is left. */
   apiServer?: OwnApiServer;
+  /** Addresses of all API servers, of either family, on nodes or elsewhere, in order. */
+  apiServers?: string[];
 }
 
 export interface GatewayFacts {
@@ -62,9 +66,14 @@ export interface GatewayFacts {
    * cluster. In order; absent from a gateway that does not tell them.
    */
   localRoutes?: string[];
+  /** Addresses of the DNS servers that the gateway asks, in order; not of its own host. Absent from a gateway that does not tell them. */
+  nameServers?: string[];
   /** Names of nodes from which no answer comes through VXLAN, in order; not more than MOST_SILENT. Absent: not measured. */
   silentNodes?: string[];
 }
+
+/** A resolver asks three of them at most. */
+export const MOST_NAME_SERVERS = 8;
 
 /** All nodes of a cluster may be silent at once, and one name is enough to look for the cause. */
 export const MOST_SILENT = 64;

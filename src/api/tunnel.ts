@@ -8,7 +8,7 @@ import type { Condition, KubeObject } from './wire.ts';
 export interface PrefixView {
   /** As its owner writes it. */
   prefix: string;
-  /** As the one that looks writes it. Equal to `prefix` where nothing overlaps: then nothing is rewritten. */
+  /** As the one that looks writes it. Equal to `prefix` where the owner may keep its own: then nothing is rewritten. */
   as: string;
 }
 
@@ -47,6 +47,8 @@ export type NetworkAccess = 'OffloadedPods' | 'AllPods' | 'None';
 export type NetworkTransit = 'OffloadedPods' | 'None';
 /** Whether our pods that run at the peer reach ClusterIPs of this cluster, or none of them. */
 export type NetworkServices = 'OffloadedPods' | 'None';
+/** Among the ranges in which a peer keeps its own addresses: every private one. */
+export const ANY_ADDRESSES = 'Any';
 /** Which DNS our pods that run at the peer ask: that of the peer, or ours. */
 export type NetworkDns = 'Foreign' | 'Home';
 
@@ -81,6 +83,11 @@ export interface TunnelSpec {
   peer?: TunnelPeer;
   /** How the peer sees prefixes that we export to it: `prefix` is ours, `as` is the peer's. */
   seenAs?: PrefixView[];
+  /**
+   * Ranges in which the peer keeps its own addresses here: CIDRs, or ANY_ADDRESSES. Absent: nobody has said, so no prefix gets such a
+   * view, and one that has it stays.
+   */
+  ownAddresses?: string[];
   access: NetworkAccess;
   transit: NetworkTransit;
   /** Where our API server is for our pods over there, in our addresses. Absent: they do not reach it through the tunnel. */
@@ -147,6 +154,8 @@ export const TUNNEL_CONDITIONS = {
   connected: 'Connected',
   /** Our pods that run at the peer reach ClusterIPs of this cluster; no part of Ready. */
   services: 'ServicesReachable',
+  /** Every prefix of the peer that is seen as itself may be; no part of Ready. */
+  ownAddresses: 'OwnAddressesAllowed',
 } as const;
 
 /** Reasons of those conditions; a closed list. */
@@ -166,6 +175,8 @@ export const TUNNEL_REASONS = {
   lossy: 'PacketsLost',
   notChosen: 'NotChosen',
   seenElsewhere: 'SeenElsewhere',
+  /** A view from before this had to be allowed. */
+  ownNotAllowed: 'OwnAddressesNotAllowed',
   starting: 'Starting',
   /** Written by the role `cluster`, since nobody else is there. */
   noGateway: 'GatewayNotRunning',

@@ -68,7 +68,8 @@ export function homeDnsIn({ state, dns, services, seenAs, theirs, views }: DnsFa
 }
 
 const OWN_RANGES =
-  'give the two clusters ranges of pods and Services that do not overlap, with --identity-views on';
+  'give the two clusters ranges of pods and Services that do not overlap, and let each keep these at the other one ' +
+  '(ownAddresses under spec.network of the ForeignCluster)';
 
 const none = (reason: HomeReachReason, message: string): HomeDnsView => ({ kind: 'None', reason, message });
 const unknown = (reason: HomeReachReason, message: string): HomeDnsView => ({

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { peerName } from '../../src/network/plan/names.ts';
+import { reservedRanges } from '../../src/network/ipam/own-ranges.ts';
+import { Ipam } from '../../src/network/ipam/ipam.ts';
+import { ownAddressesOf } from '../../src/network/ipam/own-addresses.ts';
+import type { WantedPrefix } from '../../src/network/ipam/wanted-prefixes.ts';
 import { eventually } from '../support/eventually.ts';
 import { attack, expectTalk, lend, party, refusedBy } from '../support/network/plane-checks.ts';
 import { PlaneLab, planeLabProblem } from '../support/network/plane-lab.ts';
@@ -150,6 +154,61 @@ describeInLab('a hostile peer', () => {
           (text) => [...text.matchAll(/packets [1-9]\d* bytes \d+ drop comment "\S+ refused_vxlan/g)].length,
         ),
       ).toEqual([2, 1]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'that calls a network behind our default route its own draws nothing of ours into its tunnel, unless a person has allowed it',
+    async () => {
+      const [home, foe] = [await party(lab, 'd', { nodes: 2 }), await party(lab, 'x')];
+      join(home.cluster.side, foe.cluster.side);
+      const [side, enemy] = [home.cluster.side, foe.cluster.side];
+      // A database and the metadata of a cloud, which every node reaches through its router.
+      const [database, metadata] = ['10.50.0.7', '100.100.100.200'];
+      const router = lab.stranger();
+      await router.ip(`addr add ${database}/32 dev br0`, `addr add ${metadata}/32 dev br0`);
+      await router.serve();
+      const claimed = ['10.50.0.0/16', '100.100.100.0/24', ...enemy.network.pods, enemy.network.external];
+      const wanted = claimed.map((prefix): WantedPrefix => ({ prefix, use: 'Pods' }));
+      const { nodes } = home.cluster;
+      const reserved = reservedRanges({
+        pods: side.network.pods,
+        services: side.network.reserved ?? [],
+        external: side.network.external,
+        nodeAddresses: nodes.map(({ facts }) => facts.address),
+        single: [],
+        extra: [],
+      });
+      side.network.reserved = reserved;
+      const claims = async (ownAddresses?: string[]): Promise<string[]> => {
+        const ipam = new Ipam({ pools: side.network.pools, reserved });
+        const { views } = ipam.assign(enemy.id, wanted, ownAddressesOf(ownAddresses));
+        side.relation(enemy).views.splice(0, Infinity, ...views);
+        await lab.apply();
+        return views.map(({ as }) => as);
+      };
+      /** By which link a packet to the address leaves each node, and who answers there. */
+      const ways = async (address: string): Promise<string[]> =>
+        Promise.all(
+          nodes.map(async (node) => {
+            const route = await node.run(['ip', 'route', 'get', address]);
+            const link = / dev (\S+)/.exec(route)?.[1] ?? 'none';
+            return `${link} ${(await node.ask('tcp', address)) ?? 'no answer'}`;
+          }),
+        );
+      const direct = nodes.map(({ facts }) => `eth0 ${facts.address}`);
+
+      expect((await claims()).filter((as) => claimed.includes(as))).toEqual([]);
+      await eventually('the database answers', async () => (await ways(database)).join() === direct.join());
+      expect(await ways(metadata)).toEqual(direct);
+
+      const allowed = await claims(['10.50.0.0/16', '100.100.100.0/24']);
+      expect(allowed.filter((as) => claimed.includes(as))).toEqual(['10.50.0.0/16']);
+      const link = home.cluster.gatewayNode.link;
+      expect(await ways(database)).toEqual([`${link} no answer`, 'vx no answer']);
+      expect(await ways(metadata)).toEqual(direct);
+      await router.endPrograms();
     },
     TIMEOUT_MS,
   );

@@ -9,7 +9,8 @@ import {
   type PeeringState,
   type Sighting,
 } from '../foreign-cluster.ts';
-import { MAX_ENDPOINT_LENGTH, MAX_PROTOCOLS } from '../limits.ts';
+import { MAX_CIDR_LENGTH, MAX_ENDPOINT_LENGTH, MAX_OWN_ADDRESSES, MAX_PROTOCOLS } from '../limits.ts';
+import { ANY_ADDRESSES } from '../tunnel.ts';
 import { DISCOVERY_SOURCES, type DiscoverySource } from '../peer-selector.ts';
 import {
   AGE,
@@ -80,6 +81,23 @@ const networkDns: Schema = choice(
   'Foreign',
 );
 
+/** Also of a Tunnel. */
+export const ownAddresses: Schema = setOf(
+  'Ranges in which the peer keeps its own addresses here: a prefix of its pods, nodes or Services that lies in one of ' +
+    'them, and that nothing else uses, is seen as it is. All others get addresses of --view-pools, so that a peer cannot ' +
+    'draw traffic of this cluster into its tunnel by claiming a range. Any: every private range, up to as many addresses ' +
+    'as a /10 has (IPv6: a /40); for clusters that are trusted with your own network. Without a list, nothing is kept ' +
+    'but what was before this had to be said, unless --identity-views is on; with one, also an empty one, nothing else is.',
+  MAX_OWN_ADDRESSES,
+  {
+    type: 'string',
+    description: 'A CIDR without host bits, for example 10.2.0.0/16; or Any.',
+    minLength: 3,
+    maxLength: MAX_CIDR_LENGTH,
+    pattern: `^(${ANY_ADDRESSES}|[0-9A-Fa-f.:]+/[0-9]{1,3})$`,
+  },
+);
+
 const spec: Schema = {
   type: 'object',
   description: 'Which cluster it is and what is wanted from it.',
@@ -110,6 +128,7 @@ const spec: Schema = {
         apiServer: apiServerAccess,
         services: networkServices,
         dns: networkDns,
+        ownAddresses,
       } satisfies SchemaOf<ForeignClusterNetwork>,
     },
   } satisfies SchemaOf<ForeignClusterSpec>,

@@ -29,7 +29,7 @@ import {
   time,
 } from './common.ts';
 import type { Definition } from './definition.ts';
-import { networkAccess, networkTransit } from './foreign-cluster.ts';
+import { networkAccess, networkTransit, ownAddresses } from './foreign-cluster.ts';
 import { choice, conditions, int32, int64, listOf, objectOf, wholeOf, type Schema } from './schema.ts';
 
 const cidr = (description: string): Schema => ({
@@ -116,6 +116,7 @@ const spec: Schema = objectOf<TunnelSpec>(
         as: cidr('As the peer sees it.'),
       }),
     },
+    ownAddresses,
     access: networkAccess,
     transit: networkTransit,
     apiServer: apiServerAddress(
@@ -160,7 +161,7 @@ const views: Schema = {
   'x-kubernetes-list-map-keys': ['prefix'],
   items: objectOf<PeerView>('One prefix, and its translation of the same length.', ['prefix', 'as', 'use'], {
     prefix: cidr('As the peer writes it.'),
-    as: cidr('As it is seen here; the same prefix if nothing overlaps.'),
+    as: cidr('As it is seen here; the same prefix if the peer may keep it.'),
     use: choice(
       'Pods: prefix of its pods. External: prefix of its nodes and what it maps there. Transit: prefix of a ' +
         'third cluster, or of its ClusterIPs, reached through it.',

@@ -56,6 +56,10 @@ export const TUNNEL_TEXTS: TextsOf<typeof TUNNEL_REASONS> = {
   ),
   SeenElsewhere: text(
     'The foreign cluster sees our range of ClusterIPs at other addresses.',
-    'Use names; or make one of the two clusters with another range (`--service-cluster-ip-range`).',
+    'Use names; or let it be named there as `ownAddresses` under `spec.network` of the ForeignCluster; or, if the foreign cluster uses that range, make one of the two with another one (`--service-cluster-ip-range`).',
+  ),
+  OwnAddressesNotAllowed: text(
+    'The peer is seen as itself in ranges that nobody has allowed, from before that was needed.',
+    'Name them as `ownAddresses` under `spec.network` of its ForeignCluster, or set `ownAddresses: []`: then it gets other addresses, and connections to it end once.',
   ),
 };

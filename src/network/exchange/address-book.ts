@@ -3,12 +3,11 @@ import { deepEqual } from '../../lib/equality.ts';
 import type { Logger } from '../../lib/log.ts';
 import { formatPrefix, mergePrefixes, overlaps, parsePrefix, tryPrefix, without } from '../../lib/prefix.ts';
 import { type Assignment, Ipam } from '../ipam/ipam.ts';
+import { areAsPermitted, type OwnAddresses, UNSAID } from '../ipam/own-addresses.ts';
 import type { RefusedPrefix, WantedPrefix } from '../ipam/wanted-prefixes.ts';
 
 export interface AddressBookOptions {
   pools: readonly string[];
-  /** Whether a peer's prefix may be seen as itself; see IpamOptions. */
-  identity: boolean;
   /** Ranges as which no peer may be seen now. */
   reserved: () => readonly string[];
   /** Ranges in which no peer gets a new view, while a view that lies there already stays. */
@@ -50,8 +49,8 @@ export class AddressBook {
     }
   }
 
-  assign(clusterID: string, wanted: readonly WantedPrefix[]): Assignment {
-    const assignment = this.#current().assign(clusterID, wanted);
+  assign(clusterID: string, wanted: readonly WantedPrefix[], may?: OwnAddresses): Assignment {
+    const assignment = this.#current().assign(clusterID, wanted, may);
     this.#isStale ||= this.#within.has(clusterID);
     return assignment;
   }
@@ -68,11 +67,11 @@ export class AddressBook {
 
   /**
    * The peer's Tunnel is gone, and will be made again. What it has been assigned stays, as nobody may have meant to change it, unless it
-   * lies within a range to avoid: then everything is chosen anew.
+   * lies within a range to avoid, or is not what the peer may have by now: then everything is chosen anew.
    */
-  renew(clusterID: string): void {
-    this.#current();
-    if (this.#within.has(clusterID)) this.release(clusterID);
+  renew(clusterID: string, may: OwnAddresses = UNSAID): void {
+    const views = this.#current().allocations().get(clusterID) ?? [];
+    if (this.#within.has(clusterID) || !areAsPermitted(views, may)) this.release(clusterID);
   }
 
   #now(): Ranges {
@@ -89,7 +88,7 @@ export class AddressBook {
   }
 
   #make(views: Views, ranges: Ranges): { ipam: Ipam; refused: [owner: string, RefusedPrefix][] } {
-    const { pools, identity } = this.#options;
+    const { pools } = this.#options;
     const avoided = mergePrefixes(ranges.avoided.map(parsePrefix));
     const within = views.flatMap(([owner, list]) =>
       list.flatMap(({ as }) => {
@@ -99,7 +98,7 @@ export class AddressBook {
     );
     const rest = without(avoided, mergePrefixes(within.map(({ view }) => view)));
     const reserved = [...ranges.reserved, ...rest.map(formatPrefix)];
-    const ipam = new Ipam({ pools, reserved, identity });
+    const ipam = new Ipam({ pools, reserved });
     const refused = views.flatMap(([owner, list]) =>
       ipam.restore(owner, list).map((each): [string, RefusedPrefix] => [owner, each]),
     );

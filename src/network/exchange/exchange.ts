@@ -1,5 +1,5 @@
 import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
-import { type Tunnel, tunnels } from '../../api/tunnel.ts';
+import { ANY_ADDRESSES, type Tunnel, tunnels } from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -27,7 +27,7 @@ import { type ExchangeMetrics, TunnelReconciler } from './tunnels.ts';
 export interface ExchangeOptions extends Omit<OwnNetworkOptions, 'metrics'> {
   /** Our ClusterID. */
   own: string;
-  /** Whether a peer's prefix may be seen as itself where nothing overlaps it. */
+  /** Whether a peer of which its ForeignCluster does not say so may keep its own addresses. */
   identityViews: boolean;
   /** Whether tunnels get a preshared key as well. */
   presharedKeys: boolean;
@@ -97,7 +97,6 @@ export class Exchange {
     this.#inbox = new Inbox({ isPeered: (clusterID) => this.#peers.has(clusterID), isLinked });
     this.#book = new AddressBook({
       pools: viewPools,
-      identity: options.identityViews,
       reserved: () => this.#keeper.reserved(),
       avoided: () => this.#keeper.localRoutes(),
       log,
@@ -197,9 +196,13 @@ export class Exchange {
 
   async #isStillPeered(clusterID: string, signal: AbortSignal): Promise<boolean> {
     const { items } = await this.#options.client.list(foreignClusters, { signal });
-    if (!networkPeers(items).has(clusterID)) return false;
+    if (!this.#networkPeers(items).has(clusterID)) return false;
     this.#clusters.relist(`the cache has no peering with ${clusterID}`);
     return true;
+  }
+
+  #networkPeers(clusters: Iterable<ForeignCluster>): NetworkPeers {
+    return networkPeers(clusters, this.#options.identityViews ? { ownAddresses: [ANY_ADDRESSES] } : {});
   }
 
   /** To the peer, our ClusterIPs are one more prefix that we forward for our pods: it need not know what they are. */
@@ -214,7 +217,7 @@ export class Exchange {
     return {
       name: 'exchange wiring',
       start: () => {
-        this.#peers = networkPeers(this.#clusters.list());
+        this.#peers = this.#networkPeers(this.#clusters.list());
         this.#book.restore(this.#tunnels.list());
         this.#reconciler.restore(this.#tunnels.list());
         subscriptions.add(
@@ -259,7 +262,7 @@ export class Exchange {
 
   #onClusters(): void {
     const before = this.#peers;
-    this.#peers = networkPeers(this.#clusters.list());
+    this.#peers = this.#networkPeers(this.#clusters.list());
     const changed = [...new Set([...before.keys(), ...this.#peers.keys()])].filter(
       (id) => !deepEqual(before.get(id), this.#peers.get(id)),
     );

@@ -1,6 +1,11 @@
 import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
-import type { NetworkNode, OwnApiServer, OwnNetwork } from '../../api/own-network.ts';
+import {
+  MOST_NAME_SERVERS,
+  type NetworkNode,
+  type OwnApiServer,
+  type OwnNetwork,
+} from '../../api/own-network.ts';
 import type { HomeApiAddress } from '../../api/tunnel.ts';
 import type { Node } from '../../api/wire.ts';
 import {
@@ -48,29 +53,44 @@ export interface OwnFacts {
 export interface RealNode {
   name: string;
   address: string;
+  /** Further addresses, of either family. */
+  others?: string[];
   pods: string[];
 }
 
+/** No node has more, and a Node can be written by whoever runs there. */
+const MOST_ADDRESSES = 16;
+
 export function realNode({ metadata, spec, status }: Node): RealNode | undefined {
   if (metadata.labels?.[LABEL_NODE_TYPE] === NODE_TYPE_VIRTUAL) return undefined;
-  const address = status?.addresses?.find(
-    (each) => each.type === 'InternalIP' && parseAddress(each.address) !== undefined,
-  )?.address;
+  const known = (status?.addresses ?? []).filter((each) => parseAddress(each.address) !== undefined);
+  const address = known.find(({ type }) => type === 'InternalIP')?.address;
   if (address === undefined) return undefined;
+  const all = known.filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP');
+  const further = new Set(all.map((each) => each.address).filter((other) => other !== address));
+  const others = [...further].toSorted().slice(0, MOST_ADDRESSES);
   const cidrs = spec?.podCIDRs ?? (spec?.podCIDR === undefined ? [] : [spec.podCIDR]);
   const pods = cidrs.flatMap((text) => {
     const prefix = tryPrefix(text);
     return prefix === undefined ? [] : [formatPrefix(prefix)];
   });
-  return { name: metadata.name, address, pods };
+  return { name: metadata.name, address, ...(others.length > 0 && { others }), pods };
 }
 
 /** What was published before, as far as it makes sense: people can write there, too. */
 export function soundOwn(own: OwnNetwork | undefined): OwnNetwork | undefined {
-  const { nodes, pods } = (own ?? {}) as Partial<OwnNetwork>;
+  const { nodes, pods, apiServers } = (own ?? {}) as Partial<OwnNetwork>;
   if (own === undefined || !Array.isArray(nodes) || !Array.isArray(pods)) return undefined;
-  return { ...own, pods: pods.filter((text) => tryPrefix(text) !== undefined) };
+  const servers = (Array.isArray(apiServers) ? apiServers : []).filter(
+    (text) => parseAddress(text) !== undefined,
+  );
+  return { ...own, pods: pods.filter((text) => tryPrefix(text) !== undefined), apiServers: servers };
 }
+
+export const soundNameServers = (addresses: unknown): string[] =>
+  (Array.isArray(addresses) ? addresses.slice(0, MOST_NAME_SERVERS) : []).filter(
+    (text): text is string => typeof text === 'string' && parseAddress(text) !== undefined,
+  );
 
 /** As many as a gateway tells; see gateway/local-routes.ts. People can write there, too. */
 const MOST_ROUTES = 256;
@@ -100,14 +120,28 @@ export function composeOwn(
     gatewayAddress: gatewayAddressOf(externalCidr),
     pools: [...viewPools],
     nodes: nodes
-      .flatMap(({ name, address, pods: own }): NetworkNode[] => {
+      .flatMap(({ name, address, others = [], pods: own }): NetworkNode[] => {
         const external = addresses.get(name);
-        return external === undefined ? [] : [{ name, address, external, pods: own }];
+        if (external === undefined) return [];
+        return [{ name, address, ...(others.length > 0 && { others }), external, pods: own }];
       })
       .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     vxlan: { ...VXLAN },
     ...(apiServer && { apiServer }),
+    ...apiServersAt(apiServers, before),
   };
+}
+
+/** As with `apiServer`: one that restarts is still there. */
+function apiServersAt(
+  found: readonly HomeApiAddress[],
+  before: OwnNetwork | undefined,
+): Pick<OwnNetwork, 'apiServers'> {
+  const now = [...new Set(found.map(({ address }) => address))].filter(
+    (text) => parseAddress(text) !== undefined,
+  );
+  const last = now.length > 0 ? now : (before?.apiServers ?? []);
+  return last.length === 0 ? {} : { apiServers: last };
 }
 
 /** As the Service default/kubernetes has it, which in-cluster clients know. */
@@ -168,6 +202,7 @@ export function reservedOf(
   own: OwnNetwork,
   services: readonly string[],
   { reservedCidrs, serviceAddress }: Pick<OwnOptions, 'reservedCidrs' | 'serviceAddress'>,
+  nameServers: readonly string[] = [],
 ): string[] {
   const known = parseAddress(serviceAddress ?? '');
   // One address is enough to keep a peer from being seen as the whole range.
@@ -177,6 +212,7 @@ export function reservedOf(
     services: [...services, ...hint.map(formatPrefix)],
     external: own.external,
     nodeAddresses: own.nodes.map(({ address }) => address),
+    single: [...own.nodes.flatMap(({ others = [] }) => others), ...(own.apiServers ?? []), ...nameServers],
     extra: reservedCidrs,
   });
 }

@@ -30,6 +30,7 @@ import {
   type RealNode,
   reservedOf,
   shortcomings,
+  soundNameServers,
   soundOwn,
   soundRoutes,
 } from './own-network-data.ts';
@@ -128,7 +129,8 @@ export class OwnNetworkPublisher {
 
   /** Ranges as which no peer may be seen. */
   reserved(): readonly string[] {
-    this.#reserved ??= reservedOf(this.#compose(), this.#services.cidrs, this.#options);
+    const nameServers = soundNameServers(this.#facts()?.nameServers);
+    this.#reserved ??= reservedOf(this.#compose(), this.#services.cidrs, this.#options, nameServers);
     return this.#reserved;
   }
 

@@ -36,6 +36,8 @@ export interface NetworkPeer {
   services: NetworkServices;
   /** Which DNS our pods there ask. */
   dns: NetworkDns;
+  /** Ranges in which it keeps its own addresses here. Absent: nobody has said. */
+  ownAddresses?: readonly string[];
 }
 
 export type NetworkPeers = ReadonlyMap<string, NetworkPeer>;
@@ -44,17 +46,20 @@ const isPeered = (state: PeeringState | undefined): boolean =>
   state?.phase === 'Accepted' || state?.phase === 'Established';
 
 /** Our peers by ClusterID. A lost link changes nothing here: the phase lasts as long as the agreement. */
-export function networkPeers(clusters: Iterable<ForeignCluster>): NetworkPeers {
+export function networkPeers(
+  clusters: Iterable<ForeignCluster>,
+  defaults: Pick<ForeignClusterNetwork, 'ownAddresses'> = {},
+): NetworkPeers {
   const peers = new Map<string, NetworkPeer>();
   for (const cluster of clusters) {
-    const peer = networkPeer(cluster);
+    const peer = networkPeer(cluster, defaults);
     if (peer !== undefined) peers.set(peer.clusterID, peer);
   }
   return peers;
 }
 
 /** As the API server sets them. */
-const NETWORK_DEFAULTS: Required<ForeignClusterNetwork> = {
+const NETWORK_DEFAULTS: Required<Omit<ForeignClusterNetwork, 'ownAddresses'>> = {
   access: 'OffloadedPods',
   transit: 'OffloadedPods',
   apiServer: 'OffloadedPods',
@@ -62,12 +67,15 @@ const NETWORK_DEFAULTS: Required<ForeignClusterNetwork> = {
   dns: 'Foreign',
 };
 
-function networkPeer({ spec, status = {} }: ForeignCluster): NetworkPeer | undefined {
+function networkPeer(
+  { spec, status = {} }: ForeignCluster,
+  defaults: Pick<ForeignClusterNetwork, 'ownAddresses'>,
+): NetworkPeer | undefined {
   const { clusterName, clusterID = spec?.clusterID ?? '' } = status;
   const [outgoing, incoming] = [isPeered(status.outgoing), isPeered(status.incoming)];
   if (!isClusterID(clusterID) || (!outgoing && !incoming)) return undefined;
   const named = clusterName !== undefined && { clusterName };
-  return { clusterID, ...named, outgoing, incoming, ...NETWORK_DEFAULTS, ...spec?.network };
+  return { clusterID, ...named, outgoing, incoming, ...NETWORK_DEFAULTS, ...defaults, ...spec?.network };
 }
 
 /**
@@ -118,6 +126,7 @@ export function decideSpec(facts: SpecFacts): Decided {
     ...(clusterName !== undefined && { clusterName }),
     ...(end && { peer: end }),
     ...(seenAs.length > 0 && { seenAs }),
+    ...ownAddressesOf(peer),
     access,
     transit,
     ...apiServersOf(facts, end),
@@ -126,6 +135,9 @@ export function decideSpec(facts: SpecFacts): Decided {
   };
   return { spec, refused: heard === undefined ? [] : refused };
 }
+
+const ownAddressesOf = ({ ownAddresses }: NetworkPeer): Pick<TunnelSpec, 'ownAddresses'> =>
+  ownAddresses === undefined ? {} : { ownAddresses: [...ownAddresses] };
 
 function clusterIPsOf({
   peer: { outgoing, dns },

@@ -7,6 +7,7 @@ import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { mergePatchOf } from '../../lib/merge-patch.ts';
+import { ownAddressesOf } from '../ipam/own-addresses.ts';
 import type { RefusedPrefix } from '../ipam/wanted-prefixes.ts';
 import type { AddressBook } from './address-book.ts';
 import { exportedTo } from './document.ts';
@@ -134,7 +135,7 @@ export class TunnelReconciler {
 
   async #create(clusterID: string, spec: TunnelSpec, signal: AbortSignal): Promise<void> {
     const { client, log, book } = this.#options;
-    book.renew(clusterID);
+    book.renew(clusterID, ownAddressesOf(spec.ownAddresses));
     const metadata = { name: clusterID, labels: { [LABEL_APP_NAME]: APP_NAME } };
     const body = { apiVersion: 'tributary.dev/v1alpha1', kind: 'Tunnel', metadata, spec };
     // AlreadyExists: the cache will show it.
@@ -159,7 +160,7 @@ export class TunnelReconciler {
     const due: Required<Pick<TunnelStatus, 'views' | 'refused'>> =
       wanted === undefined
         ? { views: book.views(name), refused: status.refused ?? [] }
-        : book.assign(name, wanted);
+        : book.assign(name, wanted, ownAddressesOf(spec.ownAddresses));
     metrics?.prefixes(name, { seen: due.views.length, refused: due.refused.length });
     if (deepEqual({ views: status.views ?? [], refused: status.refused ?? [] }, due)) return;
     const body = { metadata: { uid }, status: due };

@@ -1,5 +1,6 @@
 import type { WantedCondition } from '../../api/conditions.ts';
 import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, type TunnelReason } from '../../api/tunnel.ts';
+import { notPermitted, ownAddressesOf } from '../ipam/own-addresses.ts';
 import type { HostReport } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
 
@@ -29,7 +30,7 @@ type Finding = Pick<WantedCondition<TunnelConditionType, TunnelReason>, 'status'
 
 const { ok, starting, peerSilent, peerViews, prefixRefused, poolExhausted } = TUNNEL_REASONS;
 const { noWireGuard, hostRefused, noEndpoint, noHandshake, noAnswer, lossy } = TUNNEL_REASONS;
-const { notChosen, seenElsewhere, oneWay } = TUNNEL_REASONS;
+const { notChosen, seenElsewhere, oneWay, ownNotAllowed } = TUNNEL_REASONS;
 
 /** WireGuard forgets a session after 180 s (REJECT_AFTER_TIME). */
 const SESSION_MS = 180_000;
@@ -61,6 +62,7 @@ export function tunnelConditions(
       [types.configured, configured],
       [types.connected, connected],
       [types.services, servicesOf(tunnel)],
+      [types.ownAddresses, ownAddressesFound(tunnel)],
     ] as const
   ).map(([type, finding]) => ({
     type,
@@ -127,8 +129,24 @@ function servicesOf({ spec: { peer, seenAs = [], services = [] } }: Tunnel): Fin
 }
 
 const ELSEWHERE =
-  'it uses that range, or sees no range as itself (--identity-views). Give one of the clusters another range of ' +
-  'Services, or use their names';
+  'it uses that range, or has not allowed it (ownAddresses under spec.network of its ForeignCluster for this cluster). ' +
+  'Let it be allowed there, give one of the clusters another range of Services, or use their names';
+
+/** A view from before this had to be allowed stays, since connections would end. */
+function ownAddressesFound({ spec, status }: Tunnel): Finding {
+  const open = notPermitted(status?.views ?? [], ownAddressesOf(spec.ownAddresses));
+  if (open.length === 0) return yes('the peer is seen as itself in no range that is not allowed');
+  const some = open.slice(0, MOST_NAMED).map(({ prefix }) => prefix);
+  const more = open.length > some.length ? ` and ${open.length - some.length} more` : '';
+  return no(
+    ownNotAllowed,
+    `the peer keeps ${some.join(', ')}${more} from before this had to be allowed, and packets of this cluster to them ` +
+      'go to it. Name these ranges as ownAddresses under spec.network of its ForeignCluster to allow that; or set ' +
+      'ownAddresses: [], and the peer gets other addresses: connections to it end once',
+  );
+}
+
+const MOST_NAMED = 8;
 
 function configuredOf({ host, refused }: TunnelObservation): Finding | undefined {
   if (refused !== undefined) return no(hostRefused, refused);

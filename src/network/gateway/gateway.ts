@@ -47,6 +47,8 @@ export interface GatewayOptions extends ClusterBasics {
   responder: Pick<Responder, 'setAddress'>;
   nodes: Omit<NodeWatchOptions, 'log'>;
   lookUp: LookUp;
+  /** Addresses of the DNS servers that this host asks. */
+  nameServers?: () => readonly string[];
   /** Counters of the host's rules by their comment. */
   counters: () => Promise<ReadonlyMap<string, { packets: number }>>;
   events: EventRecorder;
@@ -145,6 +147,7 @@ export class Gateway {
       published: () => caches.one(caches.published, GATEWAY_CONFIG_MAP),
       endpoints: () => this.#endpoints(),
       localRoutes: () => this.#localRoutes(),
+      ...(options.nameServers && { nameServers: options.nameServers }),
       silentNodes: () => this.#nodes.silent,
     });
     const metrics = controllerMetrics && { metrics: controllerMetrics };

@@ -10,6 +10,7 @@ import { configMaps, secrets } from '../../api/resources.ts';
 import type { ConfigMap, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deepEqual } from '../../lib/equality.ts';
+import { present } from '../../lib/fields.ts';
 import type { Logger } from '../../lib/log.ts';
 import { generateKey, type KeyPair, publicKeyOf } from '../host/wireguard/wireguard.ts';
 
@@ -56,6 +57,8 @@ function keyOf(secret: Secret): KeyPair | undefined {
   }
 }
 
+const copyOf = (list: readonly string[] | undefined): string[] | undefined => list && [...list];
+
 export interface KeyKeeperOptions {
   client: KubeClient;
   log: Logger;
@@ -66,6 +69,8 @@ export interface KeyKeeperOptions {
   endpoints: () => readonly string[] | undefined;
   /** Networks beside ours. Undefined: not known yet. */
   localRoutes: () => readonly string[] | undefined;
+  /** Addresses of DNS servers. */
+  nameServers?: () => readonly string[];
   /** Nodes that do not answer. Undefined: not measured yet. */
   silentNodes?: () => readonly string[] | undefined;
   newKey?: () => KeyPair;
@@ -87,18 +92,20 @@ export class TunnelKey {
 
   /** Makes one step. What is written comes back by the caches. Resolves to whether `key` has changed. */
   async step(signal: AbortSignal): Promise<boolean> {
-    const { secret, published, endpoints, localRoutes, silentNodes } = this.#options;
+    const { secret, published, endpoints, localRoutes, nameServers, silentNodes } = this.#options;
     const where = endpoints();
     if (where === undefined) return false;
     const stored = secret();
     const before = published();
     const told = readGatewayFacts(before?.data);
     const routes = localRoutes() ?? told?.localRoutes;
-    const silent = silentNodes?.() ?? told?.silentNodes;
     const step = keyStep(stored, before, {
       endpoints: [...where],
       localRoutes: [...(routes ?? [])],
-      ...(silent !== undefined && { silentNodes: [...silent] }),
+      ...present({
+        nameServers: copyOf(nameServers?.()),
+        silentNodes: copyOf(silentNodes?.() ?? told?.silentNodes),
+      }),
     });
     if (step.do === 'use') {
       const changed = step.key.privateKey !== this.#key?.privateKey;

@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 
+import { MOST_NAME_SERVERS } from '../../api/own-network.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { joinEndpoint, splitEndpoint } from '../../lib/endpoint.ts';
@@ -122,3 +123,17 @@ export async function lookUpByDns(name: string, servers?: readonly string[]): Pr
   if (v4.status === 'rejected' && v6.status === 'rejected') throw v4.reason;
   return [v4, v6].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
 }
+
+/** The DNS servers of /etc/resolv.conf that are not on this host itself, in order. */
+export const nameServersOfHost = (): string[] => nameServersIn(new Resolver(ANSWER).getServers());
+
+export const nameServersIn = (servers: readonly string[]): string[] =>
+  servers
+    .flatMap((text) => {
+      // With another port than 53, c-ares writes one: host:port.
+      const address = parseAddress(text) ?? parseAddress(splitEndpoint(text)?.host ?? '');
+      const isElsewhere = address !== undefined && !NEVER_DIALLED.some((range) => contains(range, address));
+      return isElsewhere ? [formatAddress(address)] : [];
+    })
+    .toSorted()
+    .slice(0, MOST_NAME_SERVERS);

@@ -10,18 +10,18 @@ import {
   type Prefix,
   sizeOf,
   tryPrefix,
+  without,
 } from '../../lib/prefix.ts';
+import { type OwnAddresses, OwnShare, type Permission, permissionFor, UNSAID } from './own-addresses.ts';
 import { RangeTree, wholeSpaces } from './range-tree.ts';
-import { isPrivate, SPECIAL_RANGES, whySpecial } from './special-ranges.ts';
+import { NEVER_SEEN, SPECIAL_RANGES, whySpecial } from './special-ranges.ts';
 import { checkWanted, refusal, type RefusedPrefix, type WantedPrefix } from './wanted-prefixes.ts';
 
 interface IpamOptions {
-  /** Ranges of either family from which views are taken where a peer's own prefix cannot be used. */
+  /** Ranges of either family from which views are taken. */
   pools: readonly string[];
   /** Ranges as which no peer is ever seen; see reservedRanges. */
   reserved: readonly string[];
-  /** Whether a peer's prefix may be seen as itself; default true. */
-  identity?: boolean;
 }
 
 export interface Assignment {
@@ -46,14 +46,14 @@ type Allotments = Map<string, Allotment>;
  * What a prefix of a peer becomes:
  * - Refused (PrefixRefused), however it would be seen: no CIDR; wider than /8 (IPv6: /16); with unspecified, loopback,
  *   link-local, multicast, broadcast or class E addresses; overlapping an earlier one of the same peer; one too many.
- * - Itself, if no reserved range, pool or other view overlaps it, and if it is private (RFC 1918 and the like): a peer that calls a
- *   public range its own must not draw our traffic for it into its tunnel. `identity` turns this off; views of before stay.
+ * - Itself, if a person has allowed that (own-addresses.ts), and no reserved range, pool or other view overlaps it. A peer that could
+ *   choose it alone would draw traffic of ours into its tunnel: to a network that we reach by the default route, say.
  * - Else a range of a pool, of the same length. Our own pods, Services or nodes under the peer's name are such a case,
  *   and a normal one: clusters look alike, and the peer's own spelling never appears here. What is refused is to
  *   *use* a reserved range as a view.
  * - Else refused (PoolExhausted); also where the peer would have more than its share of the pools, see Share.
  *
- * A private network of ours that a peer must not claim either (an office's, say) has to be given as reserved.
+ * A view of before becomes another one only where a person has said so since: by naming the prefix, or by a list that leaves it out.
  *
  * An operation on one prefix costs at most some steps per bit of an address, whatever is allotted; see RangeTree.
  */
@@ -61,16 +61,17 @@ export class Ipam {
   /** All addresses outside the pools. Pools and reserved ranges are taken in it from the start. */
   readonly #spaces = wholeSpaces();
   readonly #pools: readonly RangeTree[];
+  readonly #poolNames: readonly Prefix[];
   readonly #owners = new Map<string, Allotments>();
-  readonly #identity: boolean;
 
   /** Throws Invalid for what is no CIDR, and for a pool that can never be used. */
-  constructor({ pools, reserved, identity = true }: IpamOptions) {
-    this.#identity = identity;
-    const own = mergePrefixes([...reserved.map(parsePrefix), ...SPECIAL_RANGES]);
+  constructor({ pools, reserved }: IpamOptions) {
+    const own = mergePrefixes([...reserved.map(parsePrefix), ...SPECIAL_RANGES, ...NEVER_SEEN]);
     const ranges = mergePrefixes(pools.map(poolOf));
     for (const range of mergePrefixes([...own, ...ranges])) this.#spaces[range.family].take(range);
-    this.#pools = ranges.map((range) => poolWithout(range, own));
+    this.#poolNames = ranges;
+    // In pieces, so that a hole in a pool is not the first place where room is looked for.
+    this.#pools = without(ranges, NEVER_SEEN).map((range) => poolWithout(range, own));
   }
 
   /** Tree nodes visited so far, by which tests measure the cost. */
@@ -113,16 +114,24 @@ export class Ipam {
    * Gives the owner views of exactly these prefixes: those that it has stay as they are, those that it does not want any more become
    * free, and the others are chosen.
    */
-  assign(owner: string, wanted: readonly WantedPrefix[]): Assignment {
+  assign(owner: string, wanted: readonly WantedPrefix[], may: OwnAddresses = UNSAID): Assignment {
     const { sound, refused } = checkWanted(wanted);
     const before = this.#owners.get(owner) ?? new Map<string, Allotment>();
-    const still = new Set(sound.map(({ text }) => text));
-    for (const [text, { as }] of before) if (!still.has(text)) this.#treeOf(as).release(as);
-    const share = new Share(this.#pools);
-    for (const [text, { as }] of before) if (still.has(text)) share.add(as);
+    const kept = new Map(
+      sound.flatMap(({ prefix, text }): [string, Prefix][] => {
+        const as = before.get(text)?.as;
+        return as !== undefined && this.#stays(as, prefix, may) ? [[text, as]] : [];
+      }),
+    );
+    for (const [text, { as }] of before) if (!kept.has(text)) this.#treeOf(as).release(as);
+    const shares = { pools: new Share(this.#pools), own: new OwnShare() };
+    for (const [text, as] of kept) {
+      shares.pools.add(as);
+      if (text === formatPrefix(as)) shares.own.add(as);
+    }
     const after: Allotments = new Map();
     for (const { prefix, text, use } of sound) {
-      const as = before.get(text)?.as ?? this.#choose(prefix, share);
+      const as = kept.get(text) ?? this.#choose(prefix, permissionFor(prefix, may), shares);
       if (typeof as === 'string') refused.push(refusal(text, TUNNEL_REASONS.poolExhausted, as));
       else after.set(text, { as, view: { prefix: text, as: formatPrefix(as), use } });
     }
@@ -131,23 +140,34 @@ export class Ipam {
     return { views: viewsOf(after), refused };
   }
 
+  /** A prefix that a person has named becomes its own view as soon as nothing is in its way. */
+  #stays(as: Prefix, prefix: Prefix, may: OwnAddresses): boolean {
+    const permission = permissionFor(prefix, may);
+    if (formatPrefix(as) === formatPrefix(prefix)) return permission !== 'No' || !may.said;
+    return permission !== 'Named' || !this.#spaces[prefix.family].isFree(prefix);
+  }
+
   /** Takes a view for the prefix, or says why there is none. */
-  #choose(prefix: Prefix, share: Share): Prefix | string {
-    if (this.#identity && isPrivate(prefix) && this.#spaces[prefix.family].take(prefix)) return prefix;
+  #choose(prefix: Prefix, permission: Permission, shares: Shares): Prefix | string {
+    const mayBeItself = permission === 'Named' || (permission === 'Any' && shares.own.allows(prefix));
+    if (mayBeItself && this.#spaces[prefix.family].take(prefix)) {
+      shares.own.add(prefix);
+      return prefix;
+    }
     const text = formatPrefix(prefix);
     const pools = this.#pools.filter(({ range }) => range.family === prefix.family);
-    const names = pools.map(({ range }) => formatPrefix(range)).join(', ');
+    const names = this.#poolNames.filter(({ family }) => family === prefix.family).map(formatPrefix);
     if (pools.length === 0)
       return `${text} cannot be used as it is, and there is no pool of IPv${prefix.family}`;
-    if (!share.allows(prefix))
-      return `${text} would leave too little of the pools (${names}) for other peers`;
+    if (!shares.pools.allows(prefix))
+      return `${text} would leave too little of the pools (${names.join(', ')}) for other peers`;
     for (const pool of pools) {
       const found = pool.allocate(prefix.length);
       if (found === undefined) continue;
-      share.add(found);
+      shares.pools.add(found);
       return found;
     }
-    return `no /${prefix.length} is left for ${text} in the pools (${names})`;
+    return `no /${prefix.length} is left for ${text} in the pools (${names.join(', ')})`;
   }
 
   /** Frees all that the owner has. */
@@ -164,6 +184,11 @@ export class Ipam {
   #treeOf(as: Prefix): RangeTree {
     return this.#pools.find(({ range }) => contains(range, as)) ?? this.#spaces[as.family];
   }
+}
+
+interface Shares {
+  pools: Share;
+  own: OwnShare;
 }
 
 const viewsOf = (allotments: Allotments): PeerView[] =>

@@ -14,6 +14,7 @@ import {
   sizeOf,
   WIDTHS,
 } from '../../lib/prefix.ts';
+import { NEVER_SEEN } from './special-ranges.ts';
 
 export interface OwnRanges {
   /** CIDRs of our pods. */
@@ -22,8 +23,10 @@ export interface OwnRanges {
   services: readonly string[];
   /** Our external range. */
   external: string;
-  /** Addresses of our nodes, without length. */
+  /** Addresses of our nodes, without length, in the network that the nodes share. */
   nodeAddresses: readonly string[];
+  /** Single addresses that this cluster uses and that are no pod's: further ones of nodes, API servers, name servers. */
+  single: readonly string[];
   /** CIDRs that an administrator keeps from us. */
   extra: readonly string[];
 }
@@ -39,14 +42,24 @@ const UNDERLAY: Readonly<Record<IpFamily, number>> = { 4: 24, 6: 64 };
  * Ranges as which no peer may be seen, for `new Ipam({ reserved })`, in order and without overlaps. Throws Invalid for a text that is
  * no CIDR. A node's address that is none is passed over, since one odd Node must not stop the rest.
  */
-export function reservedRanges({ pods, services, external, nodeAddresses, extra }: OwnRanges): string[] {
-  const underlay = nodeAddresses.flatMap((text) => {
-    const address = parseAddress(text);
-    return address === undefined ? [] : [prefixOf(address, UNDERLAY[address.family])];
-  });
+export function reservedRanges({
+  pods,
+  services,
+  external,
+  nodeAddresses,
+  single,
+  extra,
+}: OwnRanges): string[] {
+  const underlay = around(nodeAddresses, UNDERLAY);
   const given = [...pods, ...services, external, ...extra].map(parsePrefix);
-  return mergePrefixes([...given, ...underlay]).map(formatPrefix);
+  return mergePrefixes([...given, ...underlay, ...around(single, WIDTHS), ...NEVER_SEEN]).map(formatPrefix);
 }
+
+const around = (addresses: readonly string[], lengths: Readonly<Record<IpFamily, number>>): Prefix[] =>
+  addresses.flatMap((text) => {
+    const address = parseAddress(text);
+    return address === undefined ? [] : [prefixOf(address, lengths[address.family])];
+  });
 
 /** The address of the active gateway: the first one after that of the network. Throws Invalid where the range is too small. */
 export const gatewayAddressOf = (external: string): string => nthAddress(externalRange(external), 1);

@@ -1,3 +1,4 @@
+import { METADATA_SERVICES } from '../../api/metadata-services.ts';
 import {
   contains,
   formatPrefix,
@@ -41,6 +42,9 @@ const PRIVATE: readonly Prefix[] = [
 const WIDEST: Readonly<Record<IpFamily, number>> = { 4: 8, 6: 16 };
 
 export const SPECIAL_RANGES: readonly Prefix[] = SPECIAL.map(([range]) => range);
+
+/** No view ever has such an address, though a pool may cover it, and though a peer may have it at home. */
+export const NEVER_SEEN: readonly Prefix[] = METADATA_SERVICES.map(parsePrefix);
 
 /** Why nobody may use or be seen as this prefix. Undefined where that is allowed. */
 export function whySpecial(prefix: Prefix): string | undefined {

@@ -100,8 +100,13 @@ export class PlaneSpace {
     }
   }
 
+  /** Ends what was started here. */
+  async endPrograms(): Promise<void> {
+    await Promise.all(this.#children.splice(0).map(ended));
+  }
+
   async end(): Promise<void> {
-    await Promise.all(this.#children.map(ended));
+    await this.endPrograms();
     if (existsSync(`/run/netns/${this.netns}`)) await run(['ip', 'netns', 'del', this.netns]);
   }
 }

@@ -3,7 +3,11 @@ import { expect, test } from '@jest/globals';
 import type { PeerView } from '../../../../src/api/tunnel.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { AddressBook } from '../../../../src/network/exchange/address-book.ts';
+import { ownAddressesOf, UNSAID } from '../../../../src/network/ipam/own-addresses.ts';
 import { tunnelOf } from '../../../support/network/tunnels.ts';
+
+/** Here each peer may keep its own private addresses. */
+const ANY = ownAddressesOf(['Any']);
 
 const pods = (prefix: string): { prefix: string; use: 'Pods' }[] => [{ prefix, use: 'Pods' }];
 
@@ -12,10 +16,9 @@ class Ranges {
   avoided: string[] = [];
 }
 
-function bookOf(ranges: Ranges, views: Record<string, PeerView[]> = {}, identity = true): AddressBook {
+function bookOf(ranges: Ranges, views: Record<string, PeerView[]> = {}): AddressBook {
   const book = new AddressBook({
     pools: ['100.64.0.0/10'],
-    identity,
     reserved: () => ranges.reserved,
     avoided: () => ranges.avoided,
     log: silentLogger,
@@ -25,7 +28,7 @@ function bookOf(ranges: Ranges, views: Record<string, PeerView[]> = {}, identity
 }
 
 const seen = (book: AddressBook, peer: string, prefix: string): string | undefined =>
-  book.assign(peer, pods(prefix)).views[0]?.as;
+  book.assign(peer, pods(prefix), ANY).views[0]?.as;
 
 test('no peer becomes seen where a route of ours leads, above it or within it', () => {
   const book = bookOf(Object.assign(new Ranges(), { avoided: ['10.20.0.0/16', '10.30.5.0/24'] }));
@@ -71,11 +74,18 @@ test('what is reserved cannot stay', () => {
   expect(seen(bookOf(ranges, { a: [view] }), 'a', '10.20.0.0/16')).toBe('100.64.0.0/16');
 });
 
-test('without identity every peer gets a range of the pools; one that had its own keeps it', () => {
+test('without a word every peer gets a range of the pools; one that had its own keeps it', () => {
   const view: PeerView = { prefix: '10.20.0.0/16', as: '10.20.0.0/16', use: 'Pods' };
-  const book = bookOf(new Ranges(), { a: [view] }, false);
-  expect(seen(book, 'a', '10.20.0.0/16')).toBe('10.20.0.0/16');
-  expect(seen(book, 'b', '10.21.0.0/16')).toBe('100.64.0.0/16');
+  const book = bookOf(new Ranges(), { a: [view] });
+  const unasked = (peer: string, prefix: string): string | undefined =>
+    book.assign(peer, pods(prefix), UNSAID).views[0]?.as;
+  expect(unasked('a', '10.20.0.0/16')).toBe('10.20.0.0/16');
+  expect(unasked('b', '10.21.0.0/16')).toBe('100.64.0.0/16');
+  // Made again, the Tunnel is like that of any other peer; where all is as it may be, nothing changes.
+  book.renew('b', UNSAID);
+  expect(unasked('b', '10.21.0.0/16')).toBe('100.64.0.0/16');
+  book.renew('a', UNSAID);
+  expect(unasked('a', '10.20.0.0/16')).toBe('100.65.0.0/16');
 });
 
 test('a Tunnel that is made again keeps its views, unless there is a route by now: then others, apart from it', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { METADATA_SERVICES } from '../../../../src/api/metadata-services.ts';
 import type { ForeignCluster, PeeringPhase } from '../../../../src/api/foreign-cluster.ts';
 import type { PeerView, Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import type { Node } from '../../../../src/api/wire.ts';
@@ -295,14 +296,23 @@ describe('our own network', () => {
   });
 
   test('reserved is all that is ours', () => {
-    const own = composed([node('m', 1)], options, undefined);
-    expect(reservedOf(own, ['10.96.0.0/12'], options)).toEqual([
+    const nodes = [{ ...node('m', 1), others: ['203.0.113.7', 'fd00:7::9'] }];
+    const apiServers = [{ address: '10.9.8.7', port: 6443 }];
+    const own = composeOwn({ nodes, apiServers }, options, undefined);
+    const reserved = reservedOf(own, ['10.96.0.0/12'], options, ['10.5.0.2']);
+    const metadata = METADATA_SERVICES;
+    expect(reserved.filter((range) => !metadata.includes(range))).toEqual([
+      '10.5.0.2/32',
+      '10.9.8.7/32',
       '10.70.0.0/29',
       '10.96.0.0/12',
       '10.244.1.0/24',
       '172.30.0.0/24',
       '192.168.0.0/16',
+      '203.0.113.7/32',
+      'fd00:7::9/128',
     ]);
+    expect(reserved).toEqual(expect.arrayContaining([...metadata]));
   });
 
   test('the external range is beside pods and Services', () => {
@@ -330,6 +340,16 @@ describe('our own network', () => {
       '10.1.0.0/24',
       'fd00::/64',
     ]);
+    const addresses = [
+      { type: 'InternalIP', address: 'fd00::7' },
+      { type: 'ExternalIP', address: '203.0.113.7' },
+      { type: 'InternalIP', address: '10.0.0.1' },
+      { type: 'ExternalDNS', address: '10.0.0.2' },
+    ];
+    expect(realNode(real({ status: { addresses } }))).toMatchObject({
+      address: 'fd00::7',
+      others: ['10.0.0.1', '203.0.113.7'],
+    });
     expect(realNode(real({ status: {} }))).toBeUndefined();
     const labels = { 'tributary.dev/node-type': 'virtual-node' };
     expect(realNode(real({ metadata: { name: 'v', labels } }))).toBeUndefined();

@@ -34,6 +34,7 @@ const FINE = {
   HostConfigured: 'True AsExpected',
   Connected: 'True AsExpected',
   ServicesReachable: 'False NotChosen',
+  OwnAddressesAllowed: 'True AsExpected',
 };
 const nothing = undefined as never;
 
@@ -220,7 +221,7 @@ test('how long nothing has come is no part of what is said', () => {
 
 test('conditions speak of the spec that they were made from', () => {
   expect(tunnelConditions(tunnelOf('p'), SEEN).map(({ observedGeneration }) => observedGeneration)).toEqual([
-    3, 3, 3, 3, 3,
+    3, 3, 3, 3, 3, 3,
   ]);
 });
 
@@ -260,4 +261,21 @@ test('a peer that tells nothing is told nothing of ClusterIPs either', () => {
   const { peer: _silent, ...rest } = tunnelOf('p').spec;
   const tunnel = { ...tunnelOf('p'), spec: { ...rest, services: RANGES } };
   expect(conditionsOf({}, tunnel)['ServicesReachable']).toBe('False PeerHasNotTold');
+});
+
+test('own addresses that nobody has allowed are told, and cost nothing', () => {
+  const views = [{ prefix: '10.50.0.0/16', as: '10.50.0.0/16', use: 'Pods' as const }];
+  const asked = (ownAddresses?: string[]): string | undefined => {
+    const spec = ownAddresses && { ownAddresses };
+    const tunnel = tunnelOf('p', { ...(spec && { spec }), status: { views } });
+    return conditionsOf({}, tunnel)['OwnAddressesAllowed'];
+  };
+  expect(asked()).toBe('False OwnAddressesNotAllowed');
+  expect(asked(['10.0.0.0/8'])).toBe('True AsExpected');
+  expect(asked(['Any'])).toBe('True AsExpected');
+  const [message] = tunnelConditions(tunnelOf('p', { status: { views } }), SEEN).flatMap((condition) =>
+    condition.type === 'OwnAddressesAllowed' ? [condition.message] : [],
+  );
+  expect(message).toContain('10.50.0.0/16');
+  expect(message).toContain('ownAddresses: []');
 });

@@ -18,16 +18,28 @@ test('reserved is what is ours, and the networks of our nodes', () => {
     services: ['10.96.0.0/12'],
     external: '10.70.0.0/20',
     nodeAddresses: ['192.168.7.9', '192.168.7.10', 'fd00:1::7', 'node.example.org', '', 'fe80::1%eth0'],
+    single: ['203.0.113.7', '2001:db8::7', 'nowhere'],
     extra: ['172.16.0.0/12', '10.244.3.0/24'],
   };
   expect(reservedRanges(own)).toEqual([
     '10.70.0.0/20',
     '10.96.0.0/12',
     '10.244.0.0/16',
+    '100.100.100.200/32',
+    '168.63.129.16/32',
+    '169.254.0.0/16',
     '172.16.0.0/12',
+    '192.0.0.192/32',
     '192.168.7.0/24',
+    '203.0.113.7/32',
+    '2001:db8::7/128',
     'fd00:1::/64',
     'fd00:10:244::/56',
+    'fd00:42::42/128',
+    'fd00:c1::a9fe:a9fe/128',
+    'fd00:ec2::/32',
+    'fd20:ce::254/128',
+    'fe80::/10',
   ]);
   for (const part of ['pods', 'services', 'extra']) {
     expect(() => reservedRanges({ ...own, [part]: ['10.0.0.1/8'] })).toThrow(invalid);
