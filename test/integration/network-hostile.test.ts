@@ -7,7 +7,7 @@ import { ownAddressesOf } from '../../src/network/ipam/own-addresses.ts';
 import type { WantedPrefix } from '../../src/network/ipam/wanted-prefixes.ts';
 import { eventually } from '../support/eventually.ts';
 import { attack, expectTalk, lend, party, refusedBy } from '../support/network/plane-checks.ts';
-import { PlaneLab, planeLabProblem } from '../support/network/plane-lab.ts';
+import { PlaneLab, planeLabProblem, TUNNEL_PORT } from '../support/network/plane-lab.ts';
 import { UDP_PORT } from '../support/network/plane-node.ts';
 import { join } from '../support/network/plane-tunnels.ts';
 
@@ -209,6 +209,46 @@ describeInLab('a hostile peer', () => {
       expect(await ways(database)).toEqual([`${link} no answer`, 'vx no answer']);
       expect(await ways(metadata)).toEqual(direct);
       await router.endPrograms();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'whose gateway seems to be where its tunnel leads: what WireGuard sends to it does not go round and round',
+    async () => {
+      const [home, foe] = [await party(lab, 'e'), await party(lab, 'y')];
+      join(home.cluster.side, foe.cluster.side);
+      lend(home, foe);
+      await lab.apply();
+      await expectTalk(home, foe);
+      const [one, other] = [home.cluster.gatewayNode, foe.cluster.gatewayNode];
+      // Hosts that check the way back would not take the packet below.
+      await one.shell('for it in all eth0; do echo 0 >/proc/sys/net/ipv4/conf/$it/rp_filter; done');
+      const astray = home.cluster.side.sees(foe.cluster.side, '10.244.0.250');
+      await other.nft(`table ip spoof { chain post { type nat hook postrouting priority 110;
+        udp sport ${TUNNEL_PORT} ip daddr ${one.facts.address} snat to ${astray}; }; }`);
+      await other.shell('conntrack -F 2>/dev/null || true');
+      const sent = async (): Promise<number> => {
+        const said = await one.run(['ip', '-j', '-s', 'link', 'show', one.link]);
+        const [link] = JSON.parse(said) as [{ stats64: { tx: { packets: number } } }];
+        return link.stats64.tx.packets;
+      };
+      const endpoint = async (): Promise<string> => one.run(['wg', 'show', one.link, 'endpoints']);
+      await eventually('the gateway believes that', async () => {
+        await other.ping(foe.cluster.side.sees(home.cluster.side, home.pod.address));
+        return (await endpoint()).includes(`${astray}:`);
+      });
+      const before = await sent();
+      const COUNT = 20;
+      await home.pod.shell(
+        `busybox ping -c${COUNT} -i0.1 -W1 ${home.cluster.side.sees(foe.cluster.side, foe.pod.address)} || true`,
+      );
+      const after = await sent();
+      process.stdout.write(
+        `${COUNT} packets into a tunnel that leads to itself: its link took ${after - before}\n`,
+      );
+      expect(after - before).toBeLessThan(4 * COUNT);
+      expect(await refusedBy(home.cluster, 'refused_loop')).toBeGreaterThan(0);
     },
     TIMEOUT_MS,
   );

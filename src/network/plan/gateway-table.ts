@@ -11,6 +11,7 @@ import {
   REFUSED_DEPARTURE,
   REFUSED_HOSTED,
   REFUSED_INPUT,
+  REFUSED_LOOP,
   REFUSED_SOURCE,
   REFUSED_TRANSIT,
   refusedName,
@@ -22,6 +23,8 @@ export interface GatewayTableFacts {
   network: OwnNetwork;
   /** WireGuard. */
   link: string;
+  /** UDP, of WireGuard. */
+  port: number;
   /** Addresses of all pods of peers that run here, also of peers that get no chains: without a tunnel, or refused. */
   hosted?: readonly string[];
 }
@@ -95,7 +98,7 @@ const bySource = (part: PeerPart, before = ''): string[] =>
 const byDestination = (part: PeerPart, before = ''): string[] =>
   FAMILIES.map((family) => `${before}${WORDS[family]} daddr vmap @${part}${family}`);
 
-function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet[]): ChainConfig[] {
+function baseChains({ link, port, network }: GatewayTableFacts, used: readonly PortSet[]): ChainConfig[] {
   const [arrives, leaves] = [`iifname "${link}"`, `oifname "${link}"`];
   const others = `iifname != "${link}" return`;
   const answers = 'ct state established,related accept';
@@ -118,6 +121,9 @@ function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet
         refuse(REFUSED_SOURCE),
       ],
     },
+    // A peer that seems to be at an address within its own views would have each packet wrapped again and again. This ends it before
+    // the gateway notices, and takes such a peer out.
+    { name: 'output', hook: HOOKS.output, rules: [`${leaves} udp sport ${port} ${refuse(REFUSED_LOOP)}`] },
     {
       name: 'segment',
       rules: [...bySource('mss', `${arrives} `), ...byDestination('mss', `${leaves} `)],

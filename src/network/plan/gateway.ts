@@ -19,8 +19,6 @@ export interface GatewayPlanFacts extends GatewayTableFacts {
   vxlanLink: string;
   /** Largest packet on WireGuard, in bytes. */
   mtu: number;
-  /** UDP. */
-  port: number;
   /** Base64. */
   privateKey: string;
   peers: GatewayPeer[];

@@ -33,6 +33,7 @@ export const HOOKS = {
   destination: { type: 'nat', hook: 'prerouting', priority: -110 },
   input: { type: 'filter', hook: 'input', priority: 0 },
   forward: { type: 'filter', hook: 'forward', priority: 0 },
+  output: { type: 'filter', hook: 'output', priority: 0 },
   /** Before `source` of the gateway and of the node, which would keep the view of a peer's pod as the source. */
   toServers: { type: 'nat', hook: 'postrouting', priority: 80 },
   /** Before kube-proxy and the CNI (100). */
@@ -77,12 +78,14 @@ export const REFUSED_TRANSIT = 'refused_transit';
 export const REFUSED_HOSTED = 'refused_tenant';
 /** For packets that would have left under an address that the peer does not know: */
 export const REFUSED_DEPARTURE = 'refused_departure';
+/** For packets of WireGuard itself that would have gone into the tunnel: */
+export const REFUSED_LOOP = 'refused_loop';
 /** For packets to addresses of other nodes, and for VXLAN packets that no node has sent: */
 export const REFUSED_NODE = 'refused_node';
 export const REFUSED_VXLAN = 'refused_vxlan';
 /** The counters that belong to no one peer, by the owner of the table that counts. */
 export const REFUSED: Readonly<Record<Owner, readonly string[]>> = {
-  gateway: [REFUSED_SOURCE, REFUSED_INPUT, REFUSED_TRANSIT, REFUSED_HOSTED, REFUSED_DEPARTURE],
+  gateway: [REFUSED_SOURCE, REFUSED_INPUT, REFUSED_TRANSIT, REFUSED_HOSTED, REFUSED_DEPARTURE, REFUSED_LOOP],
   node: [REFUSED_NODE, REFUSED_VXLAN],
 };
 
