@@ -1,8 +1,9 @@
 /**
  * The NetworkPolicy of a tenant namespace. Guests, the pods of a peer, talk to each other, to their home, to DNS and to the
- * outside, but not to pods, Services or nodes of this cluster, nor to guests of other peers. In force only where the network
- * plug-in enforces NetworkPolicies.
+ * outside, but not to pods, Services, nodes or API servers of this cluster, nor to networks beside it, nor to guests of other peers. In
+ * force only where the network plug-in enforces NetworkPolicies.
  */
+import { METADATA_SERVICES } from '../../api/metadata-services.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import { LABEL_PEER } from '../../api/names.ts';
 import { NETWORK_CONFIG_MAP, type OwnNetwork, readOwnNetwork } from '../../api/own-network.ts';
@@ -45,10 +46,15 @@ export const ISOLATION_NAME = 'tributary';
 
 /** Addresses of this cluster, CIDRs. */
 interface OwnRanges {
-  /** Those of pods and Services, and whatever else guests may not reach. */
-  inside: readonly string[];
-  /** Those of nodes, one address each. Ingress controllers that use the network of a node come from there. */
+  /** Those of pods and Services. Undefined where they are not known: then every private range may be ours. */
+  inside?: readonly string[];
+  /** Single addresses of nodes, all that each has. Ingress controllers that use the network of a node come from there. */
   nodes: readonly string[];
+  /**
+   * What else this cluster uses: API servers, networks beside it, the networks of its nodes, and what people have reserved. A peer may
+   * be seen within these since before they were, so they do not keep guests from their home.
+   */
+  beside: readonly string[];
 }
 
 export interface IsolationFacts {
@@ -56,22 +62,12 @@ export interface IsolationFacts {
   peer: string;
   /** The peer's own addresses, as seen here. What is no CIDR is ignored. */
   prefixes: readonly string[];
-  /** Undefined where they are not known: then every private range may be ours. */
+  /** Undefined where nothing is known of them. */
   own: OwnRanges | undefined;
 }
 
 /** RFC 1918, RFC 6598, RFC 4193. */
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'];
-/** Link-local addresses, and the others where clouds give a node its identity and credentials. */
-const METADATA = [
-  '169.254.0.0/16',
-  'fe80::/10',
-  '100.100.100.200/32',
-  '168.63.129.16/32',
-  '192.0.0.192/32',
-  'fd00:ec2::254/128',
-  'fd20:ce::254/128',
-];
 const EVERYWHERE: Readonly<Record<IpFamily, string>> = { 4: '0.0.0.0/0', 6: '::/0' };
 
 /** Where cluster DNS runs. OpenShift has a namespace for it, and its pods listen on 5353. */
@@ -135,8 +131,8 @@ const block = (cidr: string): Side => ({ ipBlock: { cidr } });
 
 /** Everywhere outside this cluster. */
 const outside = (own: OwnRanges | undefined): Side[] => {
-  const ours = own === undefined ? PRIVATE : [...own.inside, ...own.nodes];
-  const closed = bounded([...METADATA, ...ours]);
+  const { inside = PRIVATE, nodes = [], beside = [] } = own ?? {};
+  const closed = bounded([...METADATA_SERVICES, ...inside, ...nodes, ...beside]);
   return ([4, 6] as const).map((family) => ({
     ipBlock: {
       cidr: EVERYWHERE[family],
@@ -166,19 +162,19 @@ function bounded(texts: readonly string[]): Prefix[] {
 const widened = ({ family, base, length }: Prefix, most: number): Prefix =>
   prefixOf({ family, value: base }, Math.min(length, most));
 
-/** Undefined where the network does not say the ranges of pods. */
 export function ownRangesOf(network: Partial<OwnNetwork> | undefined): OwnRanges | undefined {
-  const { pods = [], services = [], external, nodes = [] } = network ?? {};
-  if (pods.length === 0) return undefined;
+  if (network === undefined) return undefined;
+  const { pods = [], services = [], external, nodes = [], reserved = [], apiServers = [] } = network;
   return {
-    inside: [...pods, ...services, ...(external === undefined ? [] : [external])],
-    nodes: nodes.flatMap(({ address }) => hostPrefix(address) ?? []),
+    ...(pods.length > 0 && { inside: [...pods, ...services, ...(external === undefined ? [] : [external])] }),
+    nodes: nodes.flatMap(({ address, others = [] }) => [address, ...others].flatMap(hostPrefix)),
+    beside: [...reserved, ...apiServers.flatMap(hostPrefix)],
   };
 }
 
-function hostPrefix(text: string): string | undefined {
+function hostPrefix(text: string): string[] {
   const address = parseAddress(text);
-  return address && formatPrefix(prefixOf(address, WIDTHS[address.family]));
+  return address === undefined ? [] : [formatPrefix(prefixOf(address, WIDTHS[address.family]))];
 }
 
 /** Addresses of this cluster as the network publishes them. Guests may not reach them. */

@@ -96,7 +96,7 @@ function forgeNamespaceOf(tenant: ManualTenant, name: string): Manifest[] {
 const isolationFacts = ({ peer, ownCidrs }: ManualTenant): IsolationFacts => ({
   peer,
   prefixes: [],
-  own: ownCidrs && { inside: ownCidrs, nodes: [] },
+  own: ownCidrs && { inside: ownCidrs, nodes: [], beside: [] },
 });
 
 const labelsOf = (peer: string): Record<string, string> => ({

@@ -69,7 +69,7 @@ test('the quota is the contract; what it does not name of cpu, memory and pods i
 test('a tenant is kept apart by what the network knows, unless the policy wants none of that', () => {
   const network = {
     prefixes: ['100.99.0.0/16'],
-    own: { inside: ['10.1.0.0/16'], nodes: ['192.168.7.4/32'] },
+    own: { inside: ['10.1.0.0/16'], nodes: ['192.168.7.4/32'], beside: [] },
   };
   const text = JSON.stringify(find(forge(tenantOf({ network })), 'NetworkPolicy'));
   for (const part of [consumer, '100.99.0.0/16', '10.1.0.0/16', '192.168.7.4/32']) {

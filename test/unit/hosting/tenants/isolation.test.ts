@@ -7,7 +7,11 @@ import {
 } from '../../../../src/hosting/tenants/isolation.ts';
 import { contains, parseAddress, parsePrefix } from '../../../../src/lib/prefix.ts';
 
-const own = { inside: ['10.1.0.0/16', '10.96.0.0/12', 'fd00:1::/48'], nodes: ['192.168.7.4/32'] };
+const own = {
+  inside: ['10.1.0.0/16', '10.96.0.0/12', 'fd00:1::/48'],
+  nodes: ['192.168.7.4/32', '203.0.113.4/32', 'fd00:2::4/128'],
+  beside: ['172.19.0.0/16', '198.51.100.9/32', '192.168.7.0/24', 'fd00:9::/64'],
+};
 const forge = (facts: Partial<IsolationFacts> = {}): NetworkPolicyManifest =>
   forgeIsolation('rome-shop', { a: 'b' }, { peer: 'rome', prefixes: ['100.99.0.0/16'], own, ...facts });
 
@@ -40,6 +44,8 @@ test('in come the same peer, namespaces of nobody, the home and our nodes', () =
         },
         { ipBlock: { cidr: '100.99.0.0/16' } },
         { ipBlock: { cidr: '192.168.7.4/32' } },
+        { ipBlock: { cidr: '203.0.113.4/32' } },
+        { ipBlock: { cidr: 'fd00:2::4/128' } },
       ],
     },
   ]);
@@ -69,7 +75,16 @@ test.each([
   ['10.1.2.3', false],
   ['10.96.0.1', false],
   ['192.168.7.4', false],
-  ['192.168.7.5', true],
+  // A node that comes has an address beside those that are known.
+  ['192.168.7.5', false],
+  ['192.168.8.5', true],
+  ['203.0.113.4', false],
+  ['203.0.113.5', true],
+  ['fd00:2::4', false],
+  ['198.51.100.9', false],
+  ['198.51.100.8', true],
+  ['172.19.7.7', false],
+  ['fd00:9::7', false],
   ['fd00:1::7', false],
   ['fd00:2::7', true],
   ['169.254.169.254', false],
@@ -92,20 +107,27 @@ test.each(['10.200.0.1', '192.168.7.5', '172.20.1.1', '100.65.0.1', 'fd12::1', '
 
 test('what is no prefix is passed over, and nobody is everywhere', () => {
   const prefixes = ['', 'x', '0.0.0.0/0', '::/0', '10.9.0.1/16', '__proto__', '100.98.0.0/16'];
-  const { ingress } = forge({ prefixes, own: { inside: ['0.0.0.0/0', 'NaN'], nodes: ['no'] } }).spec;
+  const { ingress } = forge({
+    prefixes,
+    own: { inside: ['0.0.0.0/0', 'NaN'], nodes: ['no'], beside: [''] },
+  }).spec;
   expect(ingress[0]?.from.slice(2)).toEqual([{ ipBlock: { cidr: '100.98.0.0/16' } }]);
 });
 
 test('a peer that is seen where we are is not let through to us', () => {
-  const prefixes = ['10.0.0.0/8', '192.168.7.4/31', '100.98.0.0/16'];
-  expect(forge({ prefixes }).spec.egress[0]?.to.slice(1)).toEqual([{ ipBlock: { cidr: '100.98.0.0/16' } }]);
+  // The last one is from before it was reserved.
+  const prefixes = ['10.0.0.0/8', '192.168.7.4/31', '100.98.0.0/16', '172.19.0.0/16'];
+  expect(forge({ prefixes }).spec.egress[0]?.to.slice(1)).toEqual([
+    { ipBlock: { cidr: '100.98.0.0/16' } },
+    { ipBlock: { cidr: '172.19.0.0/16' } },
+  ]);
 });
 
 test('a thousand prefixes of a peer are not all let through; a thousand nodes are all kept out of reach', () => {
   const thousand = Array.from({ length: 1000 }, (_, index) => [index >> 7, (index % 128) * 2] as const);
   const policy = forge({
     prefixes: thousand.map(([a, b]) => `100.${64 + a}.${b}.0/24`),
-    own: { inside: [], nodes: thousand.map(([a, b]) => `10.3.${a}.${b}/32`) },
+    own: { inside: [], beside: [], nodes: thousand.map(([a, b]) => `10.3.${a}.${b}/32`) },
   });
   expect(policy.spec.ingress[0]?.from.length).toBeLessThan(2 + 256 + 1024);
   expect(policy.spec.egress.at(-1)?.to[0]?.ipBlock?.except?.length).toBeLessThanOrEqual(256);
@@ -115,16 +137,26 @@ test('a thousand prefixes of a peer are not all let through; a thousand nodes ar
 
 test('our own ranges are told by the network, or not known', () => {
   expect(ownRangesOf(undefined)).toBeUndefined();
-  expect(ownRangesOf({ pods: [], services: ['10.96.0.0/12'] })).toBeUndefined();
+  expect(ownRangesOf({ pods: [], services: ['10.96.0.0/12'], apiServers: ['203.0.113.1'] })).toEqual({
+    nodes: [],
+    beside: ['203.0.113.1/32'],
+  });
+  const unknown = forge({ own: { nodes: [], beside: ['203.0.113.1/32'] } });
+  expect(['10.9.9.9', '203.0.113.1', '203.0.113.2'].map((text) => isOutside(unknown, text))).toEqual([
+    false,
+    false,
+    true,
+  ]);
   const node = { name: 'n', external: '10.9.0.2', pods: [] };
   const nodes = [
-    { ...node, address: '192.168.7.4' },
+    { ...node, address: '192.168.7.4', others: ['fd00:2::4', '203.0.113.4', 'none'] },
     { ...node, address: 'not an address' },
   ];
-  expect(
-    ownRangesOf({ pods: ['10.1.0.0/16'], services: ['10.96.0.0/12'], external: '10.9.0.0/16', nodes }),
-  ).toEqual({
+  const known = { pods: ['10.1.0.0/16'], services: ['10.96.0.0/12'], external: '10.9.0.0/16', nodes };
+  const apiServers = ['10.0.0.9', 'fd00:3::9'];
+  expect(ownRangesOf({ ...known, apiServers, reserved: ['172.19.0.0/16'] })).toEqual({
     inside: ['10.1.0.0/16', '10.96.0.0/12', '10.9.0.0/16'],
-    nodes: ['192.168.7.4/32'],
+    nodes: ['192.168.7.4/32', 'fd00:2::4/128', '203.0.113.4/32'],
+    beside: ['172.19.0.0/16', '10.0.0.9/32', 'fd00:3::9/128'],
   });
 });
