@@ -15,7 +15,6 @@ import type { ProbeRun } from './support/udp-probes.ts';
 /** A namespace of rome that is not offloaded. */
 const BACK = 'back';
 const UDP = 7000;
-const GROUP = '/apis/tributary.dev/v1alpha1';
 const VIRTUAL = 'tributary.dev/virtual-node';
 
 let network: OneNetwork;
@@ -124,11 +123,8 @@ afterAll(async () => {
   await network?.close();
 }, 60_000);
 
-async function choose(provider: Provider, change: object): Promise<void> {
-  // Milan was found on the LAN, and is named by its ClusterID.
-  const name = provider === 'milan' ? network.id.milan : provider;
-  await network.api('rome').patch(`${GROUP}/foreignclusters/${name}`, { spec: { network: change } });
-}
+const choose = async (provider: Provider, change: object): Promise<void> =>
+  network.setNetwork('rome', provider, change);
 
 const CONDITION = 'ServicesReachable';
 const says = async (provider: Provider, expected: RegExp): Promise<string> =>
@@ -170,8 +166,14 @@ test('unasked, they lead nowhere, and the Tunnel says so', async () => {
   expect(await hears('asker', 'back-2')).toMatch(/^$|unreachable/);
 });
 
-test('chosen, pods on each node there reach home pods on each node here, and are seen as home shows them', async () => {
+test('chosen, but not allowed over there, they lead nowhere either, and the Tunnel says what to do', async () => {
   await choose('milan', { services: 'OffloadedPods' });
+  await says('milan', /^False SeenElsewhere: .*10\.96\.0\.0\/16 as 100\.\d+\.0\.0\/16: .*ownAddresses/);
+  expect(await hears('asker', 'back-2')).not.toContain('answers');
+});
+
+test('allowed, pods on each node there reach home pods on each node here, and are seen as home shows them', async () => {
+  await network.setNetwork('milan', 'rome', { ownAddresses: ['10.96.0.0/16'] });
   await says('milan', /^True AsExpected: .*10\.96\.0\.0\/16/);
   for (const from of ['asker', 'beside'])
     for (const to of ['back-1', 'back-2'])
@@ -251,6 +253,7 @@ test('a cluster that uses the same range keeps it for itself, and the Tunnel say
 
 test('taken back, they lead nowhere again', async () => {
   await choose('milan', { services: null });
+  await network.setNetwork('milan', 'rome', { ownAddresses: null });
   await says('milan', /^False NotChosen/);
   await until('nothing is heard', async () => /^$|unreachable/.test(await hears('asker', 'back-1')));
   await untilHears('back-2', 'back-1', /^back-1 answers/);

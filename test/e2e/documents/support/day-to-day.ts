@@ -45,6 +45,10 @@ export const DAY_TO_DAY: readonly Reading[] = [
     replace: { ID: idOf('milan') },
     acts: [
       until('kubectl get tunnels', / True /),
+      block('kubectl get tunnels -o jsonpath', { prints: /: the peer is seen as itself in no range/ }),
+      block('kubectl patch foreigncluster NAME --type merge -p \'{"spec":{"network":{"ownAddresses"', {
+        replace: { NAME: knownAs('rome', 'milan') },
+      }),
       block(
         'kubectl patch foreigncluster NAME --type merge -p \'{"spec":{"network":{"services":"OffloadedPods"}}',
         {

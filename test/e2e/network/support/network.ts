@@ -193,17 +193,22 @@ table ${TABLE} {
 
   /** Sets what `peer` reaches in `city`. */
   async setAccess(city: City, peer: City, access: NetworkAccess | null): Promise<void> {
+    await this.setNetwork(city, peer, { access });
+    await until(
+      `the Tunnel of ${city} to ${peer} has access ${access ?? 'as by default'}`,
+      async () => (await this.tunnel(city, peer))?.spec.access === (access ?? 'OffloadedPods'),
+    );
+  }
+
+  /** Changes `spec.network` of the ForeignCluster that stands for `peer` in `city`. */
+  async setNetwork(city: City, peer: City, network: object): Promise<void> {
     const api = this.api(city);
     const found = await api.list<ForeignCluster>(`${GROUP}/foreignclusters`);
     const cluster = found.find(
       ({ spec, status }) => spec?.clusterID === this.id[peer] || status?.clusterID === this.id[peer],
     );
     if (cluster === undefined) throw new Error(`${city} knows no ForeignCluster of ${peer}`);
-    await api.patch(`${GROUP}/foreignclusters/${cluster.metadata.name}`, { spec: { network: { access } } });
-    await until(
-      `the Tunnel of ${city} to ${peer} has access ${access ?? 'as by default'}`,
-      async () => (await this.tunnel(city, peer))?.spec.access === (access ?? 'OffloadedPods'),
-    );
+    await api.patch(`${GROUP}/foreignclusters/${cluster.metadata.name}`, { spec: { network } });
   }
 
   async unpeer(provider: Provider): Promise<void> {

@@ -38,7 +38,8 @@ export class Underlay {
 
   /** Peers the clusters for a namespace, and waits until the tunnel is Ready on both sides. */
   static async open(namespace: string): Promise<Underlay> {
-    const peers = await Peers.open('--preshared-keys on');
+    // Both clusters are of one owner, and nothing of theirs overlaps.
+    const peers = await Peers.open('--preshared-keys on --identity-views on');
     const underlay = new Underlay(peers, namespace);
     await underlay.setRouter('');
     for (const city of ['rome', 'milan'] as const) await underlay.#install(city);
