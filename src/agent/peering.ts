@@ -37,7 +37,6 @@ import { clusterIndexes, Clusters } from '../peering/clusters/clusters.ts';
 import { peeringMetrics } from '../peering/metrics.ts';
 import { PeeringCertificate } from '../peering/identity/certificate.ts';
 import type { ClusterIdentity } from '../peering/identity/store.ts';
-import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
 import { ModeKeeper } from '../peering/mode/mode.ts';
@@ -46,13 +45,14 @@ import type { AgentLauncher } from '../peering/ports.ts';
 import { type ApiAccess, PROTOCOLS } from '../peering/protocol/documents.ts';
 import { REACH_PORTS, type ReachPeers } from '../peering/reach/ports.ts';
 import { Reach } from '../peering/reach/reach.ts';
-import { PeeringEndpoint } from '../server/peering/endpoint.ts';
+import type { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
 import { dashboard } from './dashboard.ts';
 import { networkExchange, type NetworkExchangeOptions } from './network.ts';
 import { offeredServices } from './offered-services.ts';
 import { OffloadingParts } from './offloading.ts';
 import { type AgentParts, paused } from './parts.ts';
+import { peeringEndpoint } from './peering-endpoint.ts';
 import { policyStatus } from './policy-status.ts';
 
 interface PeeringOptions {
@@ -129,7 +129,14 @@ export class Peering {
     });
     this.#services = this.#makeServices();
     this.#links = this.#makeLinks();
-    this.#endpoint = this.#makeEndpoint();
+    this.#endpoint = peeringEndpoint({
+      parts,
+      certificate: this.#certificate,
+      links: this.#links,
+      reach: this.#reach,
+      clusters: this.#clusters,
+      seen: this.#seen,
+    });
   }
 
   /** In the order of their start. */
@@ -345,23 +352,6 @@ export class Peering {
       network: this.#network,
       services: this.#services,
       dialBack: async (peer, params, signal) => this.#reach.dialBack(peer, params, signal),
-    });
-  }
-
-  #makeEndpoint(): PeeringEndpoint {
-    const { clock, log, config } = this.#options.parts;
-    return new PeeringEndpoint({
-      clock,
-      log: log.named('endpoint'),
-      port: config.peeringPort,
-      certificate: this.#certificate,
-      verify: (socket) => verifyChain(presentedChain(socket), clock.now()),
-      handlers: {
-        link: (socket, peer, from) => this.#links.accept(socket, peer, from),
-        stream: (socket, peer, id) => this.#reach.acceptStream(socket, peer, id),
-        api: (socket, peer) => this.#reach.acceptApi(socket, peer),
-      },
-      isKnown: (clusterID) => this.#clusters.isKnown(clusterID),
     });
   }
 

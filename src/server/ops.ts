@@ -2,8 +2,10 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { errorMessage } from '../lib/errors.ts';
+import { systemClock } from '../lib/clock.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import { Arrivals } from './arrivals.ts';
 import { close, listen, portOf } from './listening.ts';
 
 /** Something that must hold; the answer is what is wrong, undefined when nothing is. */
@@ -33,10 +35,14 @@ export interface OpsServerOptions {
   log: Logger;
 }
 
+/** A probe that finds no place would end a process in which nothing is wrong. */
+const ARRIVALS = { silent: 64, waiting: 64 };
+
 /** Metrics and health, in plain HTTP on a port of its own: nothing here is secret and nothing can be changed. */
 export class OpsServer implements Component {
   readonly name = 'ops server';
   readonly #options: OpsServerOptions;
+  readonly #arrivals = new Arrivals({ clock: systemClock, limits: ARRIVALS });
   #server: Server | undefined;
 
   constructor(options: OpsServerOptions) {
@@ -57,6 +63,7 @@ export class OpsServer implements Component {
         reply(response, 500, 'internal error\n');
       });
     });
+    this.#arrivals.guardHttp(server);
     this.#server = server;
     await listen(server, host, port, 'ops-port');
     log.info('ops server listens', { port: this.port });

@@ -9,6 +9,7 @@ import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { Arrivals } from '../arrivals.ts';
 import { close, listen, portOf } from '../listening.ts';
 import { KubeletAuth, type Reviews } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';
@@ -40,6 +41,9 @@ export interface KubeletServerOptions extends Basics {
 /** Longer than Go's clients keep idle connections (90 s), so that they close first and never lose a request. */
 const KEEP_ALIVE_MS = 120_000;
 const HANDSHAKE_MS = 10_000;
+const HEAD_MS = 20_000;
+/** Of connections on which nothing is asked. An API server keeps some tens of them; pods can come here, too. */
+const ARRIVALS = { silent: 256, waiting: 512, proofMs: HEAD_MS };
 /** As the kubelet, whose Go server takes so much (net/http, DefaultMaxHeaderBytes): a command of exec is in the head. */
 const MAX_HEAD_BYTES = 1_048_576;
 
@@ -52,12 +56,12 @@ export class KubeletServer implements Component {
   readonly #auth: KubeletAuth;
   #server: Server | undefined;
   readonly #subscriptions = new Subscriptions();
-  /** Includes those in their handshake, which node:http does not know yet. */
-  readonly #sockets = new Set<Socket>();
+  readonly #arrivals: Arrivals;
 
   constructor(options: KubeletServerOptions) {
     const { nodeName, backend, reviews, clock, log, metrics, maxStreams = 512 } = options;
     this.#options = options;
+    this.#arrivals = new Arrivals({ clock, limits: ARRIVALS });
     const user = (socket: TLSSocket): ReturnType<Connections['user']> =>
       this.#connections.user(socket, clock.now());
     this.#auth = new KubeletAuth({ nodeName, clock, log, reviews, certificateUser: user });
@@ -77,10 +81,7 @@ export class KubeletServer implements Component {
     this.#connections.use(clientAuthorities.current());
     const server = createServer({ ...this.#tls(), ...LIMITS }, app);
     this.#server = server;
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
+    this.#arrivals.guardHttps(server);
     server.on('secureConnection', (socket: TLSSocket) => this.#connections.secured(socket));
     server.on('tlsClientError', (error) => log.debug('TLS handshake failed', { error: errorMessage(error) }));
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -99,7 +100,8 @@ export class KubeletServer implements Component {
     await close(server, () => {
       this.#streams.closeAll();
       server.closeAllConnections();
-      for (const socket of this.#sockets) socket.destroy();
+      // Also those in their handshake, which node:http does not know yet.
+      this.#arrivals.endAll();
     });
   }
 
@@ -138,7 +140,7 @@ const LIMITS: ServerOptions = {
   allowHalfOpen: true,
   handshakeTimeout: HANDSHAKE_MS,
   keepAliveTimeout: KEEP_ALIVE_MS,
-  headersTimeout: 20_000,
+  headersTimeout: HEAD_MS,
   requestTimeout: 60_000,
   maxHeaderSize: MAX_HEAD_BYTES,
   noDelay: true,

@@ -14,7 +14,9 @@ import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { ARRIVAL_LIMITS, type ArrivalLimits, Arrivals, endOf, groupOf, plainAddress } from '../arrivals.ts';
 import { close, listen, portOf } from '../listening.ts';
+import { KnownAddresses, type NamedEndpoint } from './known-addresses.ts';
 import { DEFAULT_PLACES, type PlaceLimits, Places } from './places.ts';
 
 type Route = { kind: 'link' } | { kind: 'api' } | { kind: 'stream'; id: string };
@@ -54,12 +56,12 @@ export interface PeeringEndpointOptions extends Basics {
   handlers: PeeringHandlers;
   /** Callers that we deal with. The others share a small part of the places. */
   isKnown: (clusterID: string) => boolean;
+  /** Where they are, as far as somebody has said so who is no stranger. Default: nobody has. */
+  named?: () => Iterable<NamedEndpoint>;
   limits?: Partial<PlaceLimits>;
-  /** From the first packet until TLS is done, and again until the upgrade. Default 10 s. */
-  handshakeMs?: number;
+  /** `proofMs` is also what a caller has from its proof until the upgrade. */
+  arrivals?: Partial<ArrivalLimits>;
 }
-
-const HANDSHAKE_MS = 10_000;
 const MAX_MESSAGE_BYTES: number = 1024 * 1024;
 
 /**
@@ -73,9 +75,8 @@ export class PeeringEndpoint implements Component {
   readonly #handshakeMs: number;
   readonly #places: Places;
   readonly #quiet: QuietLog;
-  readonly #sockets = new Set<Socket>();
-  /** By address and port: ends the wait for TLS, and gives back the place that was taken for it. */
-  readonly #arrivals = new Map<string, () => void>();
+  readonly #knownAddresses: KnownAddresses;
+  readonly #arrivals: Arrivals;
   readonly #callers = new WeakMap<Socket, Caller>();
   /** Ends the wait for the upgrade. */
   readonly #upgraded = new WeakMap<Socket, () => void>();
@@ -85,9 +86,16 @@ export class PeeringEndpoint implements Component {
 
   constructor(options: PeeringEndpointOptions) {
     this.#options = options;
-    this.#handshakeMs = options.handshakeMs ?? HANDSHAKE_MS;
-    this.#places = new Places({ ...DEFAULT_PLACES, ...options.limits });
+    const { clock, isKnown, named = () => [], limits, arrivals } = options;
+    this.#handshakeMs = arrivals?.proofMs ?? ARRIVAL_LIMITS.proofMs;
+    this.#places = new Places({ ...DEFAULT_PLACES, ...limits });
     this.#quiet = new QuietLog(options);
+    this.#knownAddresses = new KnownAddresses({ clock, isKnown, named });
+    this.#arrivals = new Arrivals({
+      clock,
+      isKnown: (address) => this.#knownAddresses.has(address),
+      ...(arrivals && { limits: arrivals }),
+    });
   }
 
   /** The port that is listened on; undefined unless started. */
@@ -96,7 +104,7 @@ export class PeeringEndpoint implements Component {
   }
 
   get connections(): number {
-    return this.#sockets.size;
+    return this.#arrivals.size;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -115,7 +123,7 @@ export class PeeringEndpoint implements Component {
       keepAliveInitialDelay: 15_000,
     });
     [this.#tls, this.#http] = [tls, http];
-    tls.on('connection', (socket: Socket) => this.#arrived(socket));
+    this.#arrivals.guardTls(tls);
     tls.on('secureConnection', (socket: TLSSocket) => this.#secured(socket));
     tls.on('tlsClientError', (error: Error, socket: TLSSocket) => {
       socket.destroy();
@@ -134,7 +142,7 @@ export class PeeringEndpoint implements Component {
     if (tls === undefined) return;
     await close(tls, () => {
       this.#http?.close();
-      for (const socket of this.#sockets) socket.destroy();
+      this.#arrivals.endAll();
     });
   }
 
@@ -186,53 +194,46 @@ export class PeeringEndpoint implements Component {
     }
   }
 
-  #arrived(socket: Socket): void {
-    const leave = this.#places.arrive(socket.remoteAddress ?? '');
-    // Before anything else: a reset in the handshake must not end the process.
-    socket.on('error', () => undefined);
-    if (leave === undefined) {
-      this.#quiet.warn('TLS', 'too many connections wait for TLS', { from: addressOf(socket) });
-      socket.destroy();
-      return;
-    }
-    const from = addressOf(socket);
-    const cancel = this.#options.clock.after(this.#handshakeMs, () => socket.destroy());
-    const settle = (): void => {
-      cancel();
-      leave();
-      // The address of a connection that is gone already is not known, so `from` may be that of another one.
-      if (this.#arrivals.get(from) === settle) this.#arrivals.delete(from);
-    };
-    this.#sockets.add(socket);
-    this.#arrivals.set(from, settle);
-    socket.once('close', () => {
-      this.#sockets.delete(socket);
-      settle();
-    });
-  }
-
   #secured(socket: TLSSocket): void {
     socket.on('error', () => undefined);
     if (socket.destroyed) return;
-    this.#arrivals.get(addressOf(socket))?.();
-    // Each connection has this long to become a WebSocket.
-    const cancel = this.#options.clock.after(this.#handshakeMs, () => socket.destroy());
-    socket.once('close', cancel);
     const caller = this.#identify(socket);
+    // It keeps its place among those who have proved nothing, and its time, until it is gone.
     if (caller === undefined) return hangUp(socket);
-    const leave = this.#places.admit(caller.clusterID, this.#options.isKnown(caller.clusterID));
+    const { clusterID } = caller;
+    const isKnown = this.#options.isKnown(clusterID);
+    const address = plainAddress(socket.remoteAddress ?? '');
+    if (isKnown) this.#knownAddresses.learn(clusterID, address);
+    const leave = this.#places.admit({
+      clusterID,
+      isKnown,
+      address: groupOf(address),
+      end: () => this.#makeRoom(socket, clusterID),
+    });
     if (leave === undefined) {
       this.#quiet.warn(caller.clusterID, 'too many connections; one more was refused', {
         peer: caller.clusterID,
-        from: addressOf(socket),
+        from: endOf(socket),
       });
       refuse(socket, 503, 'Service Unavailable');
       return;
     }
+    this.#arrivals.proved(socket);
+    // Each connection has this long to become a WebSocket.
+    const cancel = this.#options.clock.after(this.#handshakeMs, () => socket.destroy());
+    socket.once('close', cancel);
     socket.once('close', leave);
     this.#callers.set(socket, caller);
     this.#upgraded.set(socket, cancel);
     this.#http?.emit('connection', socket);
+  }
+
+  #makeRoom(socket: Socket, clusterID: string): void {
+    this.#quiet.warn('strangers', 'too many clusters that we do not deal with; one made room', {
+      peer: clusterID,
+      from: endOf(socket),
+    });
+    socket.destroy();
   }
 
   /** Undefined for a caller that gets nothing. */
@@ -243,7 +244,7 @@ export class PeeringEndpoint implements Component {
       return this.#options.verify(socket);
     } catch (error) {
       this.#quiet.warn(socket.remoteAddress ?? '?', 'a connection proved no identity', {
-        from: addressOf(socket),
+        from: endOf(socket),
         error: errorMessage(error),
       });
       return undefined;
@@ -263,7 +264,7 @@ export class PeeringEndpoint implements Component {
     }
     webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       this.#upgraded.get(socket)?.();
-      this.#hand(webSocket, caller, { route, from: addressOf(socket) });
+      this.#hand(webSocket, caller, { route, from: endOf(socket) });
     });
   }
 
@@ -291,7 +292,7 @@ export class PeeringEndpoint implements Component {
     const peer = this.#callers.get(socket)?.clusterID ?? '';
     this.#quiet.warn(peer, 'a request of a peer was refused', {
       peer,
-      from: addressOf(socket),
+      from: endOf(socket),
       error: message,
     });
   }
@@ -306,10 +307,4 @@ function hangUp(socket: TLSSocket): void {
 function refuse(socket: Socket, status: number, text: string): void {
   socket.write(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   socket.destroySoon();
-}
-
-/** A socket that listens for both families shows an IPv4 peer as `::ffff:10.0.0.1`; people look for the second half. */
-function addressOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
-  const address = remoteAddress.replace(/^::ffff:(?=[0-9.]+$)/iu, '');
-  return address.includes(':') ? `[${address}]:${remotePort}` : `${address}:${remotePort}`;
 }

@@ -1,3 +1,5 @@
+import { Crowd } from '../crowd.ts';
+
 export interface PlaceLimits {
   /** Connections in all. */
   total: number;
@@ -5,67 +7,53 @@ export interface PlaceLimits {
   perCaller: number;
   /** Of all unknown callers together: anybody can make any number of identities. */
   strangers: number;
-  /** Connections whose caller is not verified yet. */
-  handshakes: number;
-  /** Of those, from one address. */
-  handshakesPerAddress: number;
 }
 
-export const DEFAULT_PLACES: Readonly<PlaceLimits> = {
-  total: 2_048,
-  perCaller: 256,
-  strangers: 128,
-  handshakes: 128,
-  handshakesPerAddress: 32,
-};
+export const DEFAULT_PLACES: Readonly<PlaceLimits> = { total: 2_048, perCaller: 256, strangers: 128 };
+
+/** A connection whose caller has proved an identity. */
+interface Candidate {
+  clusterID: string;
+  /** Whether we deal with that cluster. */
+  isKnown: boolean;
+  /** Where it came from. */
+  address: string;
+  /** Ends the connection, for another stranger. */
+  end: () => void;
+}
 
 type Leave = () => void;
 
-/** Counts connections, so that nobody can take all of them. */
+/**
+ * Counts connections, so that nobody can take all of them. Known callers have what is theirs. Of strangers one goes for one
+ * that comes: whoever makes identities at one address crowds out only themselves.
+ */
 export class Places {
   readonly #limits: PlaceLimits;
   readonly #byCaller = new Map<string, number>();
-  readonly #byAddress = new Map<string, number>();
+  readonly #strangers: Crowd;
   #total = 0;
-  #strangers = 0;
-  #handshakes = 0;
 
   constructor(limits: PlaceLimits) {
     this.#limits = limits;
+    this.#strangers = new Crowd(limits.strangers);
   }
 
   get open(): number {
     return this.#total;
   }
 
-  /** For a connection that has not proved an identity yet; undefined when there is no place. Leaving twice is harmless. */
-  arrive(address: string): Leave | undefined {
-    const { total, handshakes, handshakesPerAddress } = this.#limits;
-    const fromThere = this.#byAddress.get(address) ?? 0;
-    const isFull = this.#total >= total || this.#handshakes >= handshakes;
-    if (isFull || fromThere >= handshakesPerAddress) return undefined;
-    this.#total += 1;
-    this.#handshakes += 1;
-    this.#byAddress.set(address, fromThere + 1);
-    return once(() => {
-      this.#total -= 1;
-      this.#handshakes -= 1;
-      decrease(this.#byAddress, address);
-    });
-  }
-
-  /** For a connection whose identity is proved; the caller leaves the place that `arrive` gave. */
-  admit(clusterID: string, isKnown: boolean): Leave | undefined {
-    const { total, perCaller, strangers } = this.#limits;
+  /** Undefined when there is no place. Leaving twice is harmless. */
+  admit({ clusterID, isKnown, address, end }: Candidate): Leave | undefined {
+    const { total, perCaller } = this.#limits;
     const ofCaller = this.#byCaller.get(clusterID) ?? 0;
     if (this.#total >= total || ofCaller >= perCaller) return undefined;
-    if (!isKnown && this.#strangers >= strangers) return undefined;
     this.#total += 1;
-    if (!isKnown) this.#strangers += 1;
     this.#byCaller.set(clusterID, ofCaller + 1);
+    const leaveStrangers = isKnown ? undefined : this.#strangers.enter(address, end);
     return once(() => {
       this.#total -= 1;
-      if (!isKnown) this.#strangers -= 1;
+      leaveStrangers?.();
       decrease(this.#byCaller, clusterID);
     });
   }

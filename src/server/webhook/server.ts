@@ -9,6 +9,7 @@ import { errorCode, errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { Arrivals } from '../arrivals.ts';
 import { close, listen, portOf } from '../listening.ts';
 import type { WebhookMetrics, WebhookOutcome } from './metrics.ts';
 import { answerOf, type BodyLimits, BodyReader, parseReview, type ReviewRequest } from './review.ts';
@@ -25,12 +26,14 @@ interface WebhookServerOptions extends Basics {
   bodyLimits?: BodyLimits;
 }
 
-/** Several API servers, each with all the creations that it lets in at a time (200 by default). */
-const MAX_CONNECTIONS = 1_024;
-/** So that one stranger cannot take all places. */
-const MAX_PER_ADDRESS = 384;
 /** An API server waits for 2 s. */
 const REQUEST_TIMEOUT_MS = 5_000;
+/** Of connections on which nothing is asked. An API server keeps some tens of them. */
+const ARRIVALS = { silent: 512, waiting: 512, proofMs: REQUEST_TIMEOUT_MS };
+/** Several API servers, each with all the creations that it lets in at a time (200 by default), besides those who wait. */
+const MAX_CONNECTIONS: number = 1_024 + ARRIVALS.silent + ARRIVALS.waiting;
+/** Requests at the same time, so that one stranger cannot take all places. */
+const MAX_PER_ADDRESS = 384;
 /**
  * Longer than an API server keeps an idle connection (90 s, Go's default), so that we never close one while a request is
  * on its way: a POST is not sent again, and a pod would be refused.
@@ -48,6 +51,8 @@ export class WebhookServer implements Component {
   readonly #options: WebhookServerOptions;
   readonly #bodies: BodyReader;
   readonly #quiet: QuietLog;
+  readonly #arrivals: Arrivals;
+  /** Requests under way, by address. */
   readonly #addresses = new Map<string, number>();
   #server: Server | undefined;
   #unsubscribe = (): unknown => undefined;
@@ -56,6 +61,7 @@ export class WebhookServer implements Component {
     this.#options = options;
     this.#bodies = new BodyReader(options.bodyLimits);
     this.#quiet = new QuietLog(options);
+    this.#arrivals = new Arrivals({ clock: options.clock, limits: ARRIVALS });
   }
 
   /** The port that is listened on; undefined unless started. */
@@ -85,7 +91,7 @@ export class WebhookServer implements Component {
       (request, response) => this.#answer(request, response),
     );
     server.maxConnections = MAX_CONNECTIONS;
-    server.on('connection', (socket: Socket) => this.#arrived(socket));
+    this.#arrivals.guardHttps(server);
     server.on('tlsClientError', (error: Error, socket: Socket) => {
       this.#quiet.warn('TLS', 'TLS failed', { error: errorMessage(error), from: socket.remoteAddress });
     });
@@ -100,7 +106,7 @@ export class WebhookServer implements Component {
     this.#unsubscribe();
     const server = this.#server;
     if (server === undefined) return;
-    const cancel = this.#options.clock.after(DRAIN_MS, () => server.closeAllConnections());
+    const cancel = this.#options.clock.after(DRAIN_MS, () => this.#arrivals.endAll());
     await close(server, () => server.closeIdleConnections());
     cancel();
   }
@@ -119,25 +125,23 @@ export class WebhookServer implements Component {
     }
   }
 
-  #arrived(socket: Socket): void {
-    socket.on('error', () => undefined);
+  /** Whether there is a place for one more request of that address, which is given back with the answer. */
+  #takePlace({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const from = socket.remoteAddress ?? '';
     const count = (this.#addresses.get(from) ?? 0) + 1;
-    if (count > MAX_PER_ADDRESS) {
-      this.#quiet.warn('places', 'too many connections from one address; one more was refused', { from });
-      socket.destroy();
-      return;
-    }
+    if (count > MAX_PER_ADDRESS) return false;
     this.#addresses.set(from, count);
-    socket.once('close', () => {
+    response.once('close', () => {
       const left = (this.#addresses.get(from) ?? 0) - 1;
       if (left > 0) this.#addresses.set(from, left);
       else this.#addresses.delete(from);
     });
+    return true;
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     response.on('error', () => undefined);
+    if (!this.#takePlace(request, response)) return this.#refuse(request, response, TOO_MANY);
     // API servers add `?timeout=2s`.
     const path = (request.url ?? '').split('?', 1)[0];
     const hook = this.#options.hooks.find((one) => one.path === path);
@@ -217,6 +221,7 @@ interface Refusal {
 /** Nobody is there to read it (nginx's number). */
 const ABORTED = 499;
 const INTERNAL = 500;
+const TOO_MANY: Refusal = { status: 503, message: 'too many requests of one address' };
 const NOT_FOUND: Refusal = { status: 404, message: 'not found' };
 
 function outcomeOf({ patch, refusal }: Admission): WebhookOutcome {

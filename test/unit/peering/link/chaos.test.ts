@@ -39,7 +39,7 @@ class Life {
     return new PeeringNode({
       identity: this.identity,
       registry: { times, clock: patientClock },
-      endpoint: { port, handshakeMs: 500, clock: patientClock },
+      endpoint: { port, arrivals: { proofMs: 500 }, clock: patientClock },
     });
   }
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
   v8.setFlagsFromString('--expose_gc');
   victim = await new PeeringNode({
     registry: { rates: FAST },
-    endpoint: { handshakeMs: 500 },
+    endpoint: { arrivals: { proofMs: 500 } },
   }).start();
   friend = await new PeeringNode().start();
   friend.dial(victim);

@@ -139,9 +139,13 @@ describe('the peering endpoint', () => {
     const sockets = [await open(one, node, '/v1/api'), await open(one, node, '/v1/api')];
     await expect(open(one, node, '/v1/api')).rejects.toThrow('503');
     sockets.push(await open(two, node, '/v1/api'));
-    await expect(open(two, node, '/v1/api')).rejects.toThrow('503');
     sockets.push(await open(friend, node, '/v1/api'));
-    expect(node.warnings()).toHaveLength(2);
+    expect(node.warnings()).toHaveLength(1);
+    // One more stranger: the first one makes room, and nobody else.
+    sockets.push(await open(two, node, '/v1/api'));
+    await eventually('the oldest stranger is gone', () => sockets[0]?.readyState === 3);
+    expect(sockets.map(({ readyState }) => readyState)).toEqual([3, 1, 1, 1, 1]);
+    expect(node.warnings()).toMatchObject([{ peer: one.id }, { peer: one.id }]);
     for (const socket of sockets) socket.terminate();
     await eventually('all have left', () => node.endpoint.connections === 0);
     (await open(two, node, '/v1/api')).terminate();
@@ -205,20 +209,14 @@ test('paths', () => {
 });
 
 test('places are given back once, whatever happens', () => {
-  const limits = { total: 3, perCaller: 2, strangers: 1, handshakes: 2, handshakesPerAddress: 1 };
-  const places = new Places(limits);
-  const first = places.arrive('a');
-  expect(places.arrive('a')).toBeUndefined();
-  const second = places.arrive('b');
-  expect(places.arrive('c')).toBeUndefined();
-  for (let time = 0; time < 2; time++) {
-    first?.();
-    second?.();
-  }
-  expect(places.open).toBe(0);
-  const admitted = [places.admit('x', true), places.admit('x', true), places.admit('y', false)];
+  const places = new Places({ total: 3, perCaller: 2, strangers: 1 });
+  const admit = (clusterID: string, isKnown: boolean): (() => void) | undefined =>
+    places.admit({ clusterID, isKnown, address: clusterID, end: () => undefined });
+  const admitted = [admit('x', true), admit('x', true), admit('y', false)];
   expect(admitted).not.toContain(undefined);
-  expect(places.admit('z', true)).toBeUndefined();
-  for (const leave of admitted) leave?.();
+  expect(admit('z', true)).toBeUndefined();
+  for (let time = 0; time < 2; time++) for (const leave of admitted) leave?.();
   expect(places.open).toBe(0);
+  expect([admit('x', true), admit('x', true)]).not.toContain(undefined);
+  expect(admit('x', true)).toBeUndefined();
 });
