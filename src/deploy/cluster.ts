@@ -41,13 +41,15 @@ const PEERING_PORT = 7443;
 const PEERING_SERVICE = 'tributary-peering';
 
 export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer';
+/** Whether the peering endpoint sees who comes (Local), or every node answers for it (Cluster); Auto: by the type. */
+export type TrafficPolicy = 'Auto' | 'Local' | 'Cluster';
 
 export interface ClusterOptions {
   /** Of this role, and of the agents that it starts. */
   image: string;
   priorityClassName?: string;
   /** How peers come to the peering endpoint; default ClusterIP: not from outside. */
-  service?: { type: ServiceType; nodePort?: number };
+  service?: { type: ServiceType; nodePort?: number; trafficPolicy?: TrafficPolicy };
   /** Further arguments of `tributary run cluster`. */
   args?: readonly string[];
 }
@@ -148,7 +150,7 @@ export function forgePlaceGrants(
 
 function forgePeeringService(
   labels: Record<string, string>,
-  { type, nodePort }: NonNullable<ClusterOptions['service']>,
+  { type, nodePort, trafficPolicy = 'Auto' }: NonNullable<ClusterOptions['service']>,
 ): ManifestOf<Stored<models.V1Service>> {
   if (nodePort !== undefined && (type === 'ClusterIP' || !(nodePort > 0 && nodePort < 65_536))) {
     throw new TributaryError('Invalid', `a Service of type ${type} has no node port ${nodePort}`);
@@ -159,6 +161,8 @@ function forgePeeringService(
     metadata: { namespace: SYSTEM_NAMESPACE, name: PEERING_SERVICE, labels },
     spec: {
       type,
+      // The API server refuses it where nobody comes from outside.
+      ...(type !== 'ClusterIP' && { externalTrafficPolicy: trafficPolicyOf(type, trafficPolicy) }),
       selector: labels,
       ports: [
         {
@@ -171,6 +175,15 @@ function forgePeeringService(
       ],
     },
   };
+}
+
+/**
+ * A load balancer asks the nodes which of them has the pod, so it loses nothing by Local. At a node port the other nodes would
+ * not answer any more, and peers dial the nodes that they were told of, wherever the pod is today.
+ */
+function trafficPolicyOf(type: ServiceType, chosen: TrafficPolicy): TrafficPolicy {
+  if (chosen !== 'Auto') return chosen;
+  return type === 'LoadBalancer' ? 'Local' : 'Cluster';
 }
 
 /**

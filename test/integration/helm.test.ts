@@ -101,6 +101,8 @@ describe('the chart renders what the program installs', () => {
     ['every value', EVERYTHING],
     ['every switch off', { ...EVERYTHING, ...Object.fromEntries(SWITCHES.map((name) => [name, false])) }],
     ['every switch on', { image: IMAGE, ...Object.fromEntries(SWITCHES.map((name) => [name, true])) }],
+    ['node ports', { image: IMAGE, peeringService: 'NodePort' }],
+    ['one node port', { image: IMAGE, peeringService: 'NodePort', peeringTrafficPolicy: 'Local' }],
     ...SWITCHES.map((name): [string, Partial<InstallValues>] => [
       `${name} the other way`,
       { image: IMAGE, [name]: VALUES[name as keyof InstallValues].default !== true },

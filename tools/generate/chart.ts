@@ -133,12 +133,25 @@ function numberField(before: string, name: ValueName): string[] {
 
 /** Likewise a text that need not be chosen. */
 function textField(before: string, name: ValueName): string[] {
+  if (name === 'peeringTrafficPolicy') return trafficPolicyField(before);
   const field = VALUES[name];
   const text = field.kind === 'number' ? ' | int | toString' : '';
   const line = `${before}{{ .Values.${name}${text} | toJson }}`;
   if (field.kind !== 'text' || field.form?.pattern.startsWith('^$') !== true) return [line];
   const indent = /^ */.exec(before)?.[0] ?? '';
   return [`${indent}{{- with .Values.${name} }}`, `${before}{{ . | toJson }}`, `${indent}{{- end }}`];
+}
+
+/** As `forgePeeringService` decides it: by the type of the Service, where it is not chosen. */
+function trafficPolicyField(before: string): string[] {
+  const indent = /^ */.exec(before)?.[0] ?? '';
+  const byType = 'ternary "Local" "Cluster" (eq .Values.peeringService "LoadBalancer")';
+  const isAuto = '(eq .Values.peeringTrafficPolicy "Auto")';
+  return [
+    `${indent}{{- if ne .Values.peeringService "ClusterIP" }}`,
+    `${before}{{ ternary (${byType}) .Values.peeringTrafficPolicy ${isAuto} | toJson }}`,
+    `${indent}{{- end }}`,
+  ];
 }
 
 /** What Helm needs besides what the program installs: it does by a hook what the program does itself. */

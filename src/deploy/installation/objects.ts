@@ -41,11 +41,16 @@ const priorityOf = ({ priorityClasses }: InstallValues): { priorityClassName?: s
   priorityClasses ? { priorityClassName: PRIORITY_CLASS } : {};
 
 function forgeClusterOf(values: InstallValues): Manifest[] {
-  const { image, peeringService: type, peeringNodePort: nodePort } = values;
+  const {
+    image,
+    peeringService: type,
+    peeringNodePort: nodePort,
+    peeringTrafficPolicy: trafficPolicy,
+  } = values;
   return forgeCluster({
     image,
     ...priorityOf(values),
-    service: { type, ...(nodePort !== 0 && { nodePort }) },
+    service: { type, trafficPolicy, ...(nodePort !== 0 && { nodePort }) },
     args: [...argumentsFor('cluster', values), ...values.clusterArgs],
   });
 }

@@ -5,7 +5,7 @@
 import { OWN_CLUSTER_NAME_FORM } from '../../api/forms.ts';
 import { OWN_CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
 import { prefixProblem } from '../../lib/prefix.ts';
-import type { ServiceType } from '../cluster.ts';
+import type { ServiceType, TrafficPolicy } from '../cluster.ts';
 
 export interface InstallValues {
   image: string;
@@ -13,6 +13,7 @@ export interface InstallValues {
   logLevel: 'debug' | 'info' | 'warn' | 'error';
   peeringService: ServiceType;
   peeringNodePort: number;
+  peeringTrafficPolicy: TrafficPolicy;
   advertise: string[];
   apiServer: string;
   homeApiServer: string;
@@ -142,6 +143,12 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     least: 0,
     most: 65_535,
     what: 'The node port of the peering endpoint; 0: Kubernetes chooses. Only with NodePort and LoadBalancer.',
+  },
+  peeringTrafficPolicy: {
+    kind: 'choice',
+    default: 'Auto',
+    choices: ['Auto', 'Local', 'Cluster'],
+    what: 'The externalTrafficPolicy of the peering endpoint. With Local it sees the addresses of those who come and keeps places for known peers, but only the node of its pod answers. Auto: Local with LoadBalancer, Cluster with NodePort.',
   },
   advertise: {
     kind: 'list',

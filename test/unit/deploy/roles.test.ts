@@ -150,6 +150,24 @@ test('the cluster role starts agents of its own image, and hands its options on'
   );
 });
 
+test.each([
+  ['ClusterIP', undefined, undefined],
+  ['ClusterIP', 'Local', undefined],
+  ['NodePort', undefined, 'Cluster'],
+  ['NodePort', 'Local', 'Local'],
+  ['LoadBalancer', undefined, 'Local'],
+  ['LoadBalancer', 'Auto', 'Local'],
+  ['LoadBalancer', 'Cluster', 'Cluster'],
+] as const)('traffic policy of a %s, with %s: %s', (type, chosen, policy) => {
+  const service = { type, ...(chosen && { trafficPolicy: chosen }) };
+  const made = forgeCluster({ image: 'x', service }).find(({ kind }) => kind === 'Service');
+  expect((made as { spec?: object }).spec).toEqual(
+    policy === undefined
+      ? expect.not.objectContaining({ externalTrafficPolicy: expect.anything() })
+      : expect.objectContaining({ externalTrafficPolicy: policy }),
+  );
+});
+
 test('fences come before the rights that they bound', () => {
   const order = named(forgeCluster({ image: 'tributary:1' }));
   const at = (text: string): number => order.findIndex((name) => name.startsWith(text));
