@@ -29,6 +29,7 @@ interface Shared {
   /** Of all parts, at that API server. */
   caches: Caches;
   registries: Registries;
+  homeCa: string | undefined;
   /** Of the process itself. */
   registry: Registry;
   metrics: ControllerMetrics;
@@ -67,7 +68,8 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const registry = createRegistry(flavour.role, parts);
   const registries = new Registries(registry);
   const caches = new Caches({ client: home, clock, log });
-  const shared: Shared = { parts, home, caches, registries, registry, metrics: controllerMetrics(registry) };
+  const metrics = controllerMetrics(registry);
+  const shared: Shared = { parts, home, homeCa: credentials.ca, caches, registries, registry, metrics };
   const launcher = flavour.launcher(shared);
   const { ops, election, holder, lost } = leading(parts, {
     home,
@@ -140,7 +142,7 @@ function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLaun
   });
 }
 
-function inlineLauncher({ parts, home, caches, registries }: Shared): AgentLauncher & Component {
+function inlineLauncher({ parts, home, homeCa, caches, registries }: Shared): AgentLauncher & Component {
   const { nodeAddress } = parts.config;
   if (nodeAddress === undefined) {
     throw new TributaryError(
@@ -148,5 +150,5 @@ function inlineLauncher({ parts, home, caches, registries }: Shared): AgentLaunc
       'say where the API server reaches this process: --node-address or $POD_IP',
     );
   }
-  return new InlineLauncher({ parts, home, caches, registries, nodeAddress });
+  return new InlineLauncher({ parts, home, homeCa, caches, registries, nodeAddress });
 }

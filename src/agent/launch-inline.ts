@@ -11,6 +11,8 @@ import { VirtualNodeAgent } from './virtual-node.ts';
 interface InlineLauncherOptions {
   parts: AgentParts;
   home: KubeClient;
+  /** PEM of the authorities of that API server. */
+  homeCa?: string | undefined;
   caches: Caches;
   registries: Registries;
   /** Where the home API server reaches the kubelet APIs; their ports are free ones. */
@@ -75,13 +77,14 @@ export class InlineLauncher implements AgentLauncher, Component {
 
   /** Until it is no longer wanted; a failed start is tried again, as a pod's would be. */
   async #run(virtualNode: string, signal: AbortSignal): Promise<void> {
-    const { parts, home, caches, registries, nodeAddress } = this.#options;
+    const { parts, home, homeCa, caches, registries, nodeAddress } = this.#options;
     const { clock } = parts;
     const log = parts.log.named('agent', { virtualNode });
     while (!signal.aborted) {
       const agent = new VirtualNodeAgent({
         parts: { ...parts, log },
         home,
+        homeCa,
         caches,
         virtualNode,
         address: nodeAddress,

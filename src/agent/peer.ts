@@ -28,8 +28,9 @@ export async function startPeer(parts: AgentParts, signal: AbortSignal): Promise
   if (config.kubeletPort + names.length - 1 > MAX_PORT) {
     throw new TributaryError('Invalid', `there are no ${names.length} ports from ${config.kubeletPort} on`);
   }
-  const home = createClient(await homeCredentials(config, clock), { clock });
-  const agents = createAgents({ parts, home, address, names });
+  const credentials = await homeCredentials(config, clock);
+  const home = createClient(credentials, { clock });
+  const agents = createAgents({ parts, home, homeCa: credentials.ca, address, names });
   const { nodes, ops, settings } = agents;
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map(async (node) => node.stop()));
@@ -65,7 +66,13 @@ function required(value: string | undefined, message: string): string {
 }
 
 /** If there is only one virtual node, the metrics have no label with its name. */
-function createAgents(given: { parts: AgentParts; home: KubeClient; address: string; names: string[] }): {
+function createAgents(given: {
+  parts: AgentParts;
+  home: KubeClient;
+  homeCa: string | undefined;
+  address: string;
+  names: string[];
+}): {
   nodes: VirtualNodeAgent[];
   ops: OpsServer;
   settings: Component;

@@ -51,6 +51,7 @@ import { dashboard } from './dashboard.ts';
 import { networkExchange, type NetworkExchangeOptions } from './network.ts';
 import { offeredServices } from './offered-services.ts';
 import { OffloadingParts } from './offloading.ts';
+import { ourPlaces, type OurPlacesParts } from './our-places.ts';
 import { type AgentParts, paused } from './parts.ts';
 import { peeringEndpoint } from './peering-endpoint.ts';
 import { policyStatus } from './policy-status.ts';
@@ -86,6 +87,7 @@ export class Peering {
   readonly #tunnels: Cache<Tunnel>;
   readonly #certificate: PeeringCertificate;
   readonly #stock: StockWatcher;
+  readonly #ours: OurPlacesParts;
   readonly #clusters: Clusters;
   readonly #mode: ModeKeeper;
   readonly #lending: Lending;
@@ -112,6 +114,7 @@ export class Peering {
     this.#tunnels = caches.of(tunnels);
     const lifeMs = config.leafSeconds * MS;
     const [random, signer] = [systemRandom, identity];
+    this.#ours = ourPlaces({ ...common, credentials: options.credentials });
     this.#certificate = new PeeringCertificate({ signer, clock, log, random, lifeMs });
     this.#stock = new StockWatcher(common);
     this.#clusters = this.#makeClusters();
@@ -163,6 +166,7 @@ export class Peering {
       this.#stock,
       this.#reach,
       ...this.#offloading.caches(),
+      ...this.#ours.components,
       ...this.#borrowing.caches(),
       ...this.#lending.components(),
       ...new Guardian({ ...this.#common, metrics, events: this.#events }).components(),
@@ -303,7 +307,6 @@ export class Peering {
   #makeBorrowing(): Borrowing {
     const { parts, identity, launcher, metrics, credentials } = this.#options;
     const { clusterName, systemNamespace, homeApiServer, drainSeconds } = parts.config;
-    const { hostname } = credentials.server;
     return new Borrowing({
       ...this.#common,
       metrics,
@@ -318,9 +321,9 @@ export class Peering {
       launcher,
       systemNamespace,
       ...(homeApiServer && { homeApiServer }),
-      ownApiServers: [credentials.server.host],
+      ours: this.#ours.read,
       drain: { evictMs: drainSeconds * 1000 },
-      allowLoopback: hostname === '127.0.0.1' || hostname === '[::1]',
+      allowLoopback: ['127.0.0.1', '[::1]'].includes(credentials.server.hostname),
     });
   }
 

@@ -42,6 +42,8 @@ const HOME_SILENT_MS = NODE_LEASE_MS / 2;
 interface VirtualNodeOptions {
   parts: AgentParts;
   home: KubeClient;
+  /** PEM of the authorities of that API server. */
+  homeCa?: string | undefined;
   /** Of all virtual nodes of the process, at that API server. */
   caches: Caches;
   /** Of the VirtualNode. */
@@ -129,12 +131,13 @@ export class VirtualNodeAgent implements Component {
     virtualNode: VirtualNode,
     { network, lease, dns }: { network: TunnelView | undefined; lease: LeaseKeeper; dns: OwnDns },
   ): { provider: Provider; events: ClientEventRecorder } {
-    const { parts, home, registry, address, kubeletPort } = this.#options;
+    const { parts, home, homeCa, registry, address, kubeletPort } = this.#options;
     const { clock, log } = parts;
     const events = new ClientEventRecorder({ client: home, clock, log, component: 'tributary' });
     const provider = new Provider({
       virtualNode,
       home,
+      homeCa,
       events,
       metrics: controllerMetrics(registry),
       nodeAddress: address,

@@ -8,6 +8,8 @@ import {
 import type { Clock } from '../lib/clock.ts';
 import { systemClock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { Authorities } from './authorities.ts';
 
 /** The address of one API server, and how we authenticate there. */
 export interface Credentials {
@@ -22,6 +24,11 @@ export interface Credentials {
   /** The name in the certificate, where it is not the host of `server`. */
   tlsServerName?: string;
   insecureSkipTlsVerify?: boolean;
+  /**
+   * PEM of authorities of another cluster: a server with a certificate of theirs is not the one that is meant, whatever `ca`
+   * says. For addresses that somebody else has told us.
+   */
+  refusedCa?: string;
   /** Default namespace of the context. */
   namespace?: string;
 }
@@ -33,27 +40,36 @@ export interface TlsTarget {
   servername?: string;
   secureContext: ReturnType<typeof createSecureContext>;
   rejectUnauthorized: boolean;
-  /** Needed if the name in the certificate is another address than the one that we dial. */
+  /** The name in the certificate may be another address than the one that we dial, and its authority may be refused. */
   checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
 export function tlsTarget(credentials: Credentials): TlsTarget {
-  const { server, ca, clientCert, tlsServerName, insecureSkipTlsVerify = false } = credentials;
+  const { server, ca, clientCert, tlsServerName, insecureSkipTlsVerify = false, refusedCa } = credentials;
   const options: SecureContextOptions = { minVersion: 'TLSv1.2' };
   if (ca !== undefined) options.ca = ca;
   if (clientCert !== undefined) Object.assign(options, clientCert);
   const host = server.hostname.replace(/^\[|\]$/g, '');
   const name = tlsServerName ?? host;
+  const refused = refusedCa === undefined ? undefined : new Authorities(refusedCa);
   return {
     host,
     port: Number(server.port === '' ? 443 : server.port),
     // Server name indication does not allow IP addresses (RFC 6066, section 3).
-    ...(isIP(name) === 0
-      ? { servername: name }
-      : { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) }),
+    ...(isIP(name) === 0 && { servername: name }),
+    checkServerIdentity: (_host, certificate) =>
+      checkServerIdentity(name, certificate) ?? refusalOf(certificate, refused),
     secureContext: createSecureContext(options),
     rejectUnauthorized: !insecureSkipTlsVerify,
   };
+}
+
+function refusalOf(certificate: PeerCertificate, refused: Authorities | undefined): Error | undefined {
+  if (refused?.knowsAnyOf(certificate) !== true) return undefined;
+  return new TributaryError(
+    'Forbidden',
+    'the server there has a certificate of the authority of this very cluster: it is no API server of another one',
+  );
 }
 
 /** Whether connections with `one` also serve `other`: all but the token, which each request carries, must be equal. */

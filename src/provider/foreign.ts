@@ -1,3 +1,4 @@
+import { LABEL_PROVIDER } from '../api/names.ts';
 import { secrets } from '../api/resources.ts';
 import { type KubeconfigSecretRef, VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
 import type { Secret } from '../api/wire.ts';
@@ -21,6 +22,8 @@ export interface ForeignClusterOptions extends Basics {
   /** How the foreign API server is reached. */
   connect?: (credentials: Credentials, options: { clock: Clock; redial: BackoffOptions }) => KubeClient;
   secretRef: KubeconfigSecretRef;
+  /** PEM of the authorities of the home API server. */
+  homeCa?: string | undefined;
 }
 
 /**
@@ -103,7 +106,8 @@ export class ForeignCluster implements Component {
     try {
       const text = Buffer.from(data, 'base64').toString('utf8');
       // Never files: the text may have come from a peer.
-      const credentials = await parseKubeconfig(text, { allowFiles: false, clock });
+      const named = await parseKubeconfig(text, { allowFiles: false, clock });
+      const credentials = { ...named, ...this.#refused(secret) };
       this.#token = credentials.token;
       // A renewed token must fail no request and end no watch.
       if (this.#credentials === undefined || !sameButToken(this.#credentials, credentials)) {
@@ -115,6 +119,13 @@ export class ForeignCluster implements Component {
     } catch (error) {
       await this.#fail(VIRTUAL_NODE_REASONS.kubeconfigInvalid, `${where}: ${errorMessage(error)}`);
     }
+  }
+
+  /** Whoever gets the address from a peer must not be led home by it: a person may do that, and means it. */
+  #refused(secret: Secret | undefined): Pick<Credentials, 'refusedCa'> {
+    const { homeCa } = this.#options;
+    const isOfPeer = secret?.metadata.labels?.[LABEL_PROVIDER] !== undefined;
+    return isOfPeer && homeCa !== undefined ? { refusedCa: homeCa } : {};
   }
 
   /** When the credential in use ends, in milliseconds since 1970; undefined: nobody knows. */

@@ -49,6 +49,8 @@ interface ProviderOptions extends Basics {
   home: KubeClient;
   /** How the foreign API server is reached. Default: by HTTP. */
   connectForeign?: NonNullable<ForeignClusterOptions['connect']>;
+  /** PEM of the authorities of the home API server, where no peer may lead us. */
+  homeCa?: string | undefined;
   events: EventRecorder;
   metrics?: ControllerMetrics;
   /** Where the home API server reaches the kubelet API. */
@@ -113,8 +115,9 @@ export class Provider {
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
     this.#node = this.#createNode();
     const secretRef = virtualNode.spec.kubeconfigSecretRef;
-    const { connectForeign: reach } = options;
-    this.foreign = new ForeignCluster({ home, secretRef, ...(reach && { connect: reach }), clock, log });
+    const { connectForeign: reach, homeCa } = options;
+    const given = { ...(reach && { connect: reach }), homeCa };
+    this.foreign = new ForeignCluster({ home, secretRef, ...given, clock, log });
     const foreign = this.foreign.client;
     // Virtual nodes of one foreign cluster share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;

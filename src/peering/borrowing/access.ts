@@ -1,15 +1,25 @@
+import { isIP } from 'node:net';
+
 import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Basics } from '../../lib/basics.ts';
+import { hostAndPort } from '../../lib/endpoint.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { ApiReach } from '../ports.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
-import { checkedAccess } from './probe.ts';
+import { checkedAccess, pinned } from './probe.ts';
 import type { Access } from './secret.ts';
 
-interface AccessOptions extends Basics {
-  /** Throws where the address may not be used or nobody answers there; see probe.ts. */
-  probe: (api: ApiAccess, signal: AbortSignal) => Promise<void>;
+export interface AccessOptions extends Basics {
+  /**
+   * The same server by the address that has answered. Throws where the address may not be used or nobody answers there; see
+   * probe.ts.
+   */
+  probe: (api: ApiAccess, signal: AbortSignal) => Promise<ApiAccess>;
+  /** Whether an address that was probed is one of ours by now; default: none is. */
+  isOurs?: (at: { address: string; port: number }) => boolean;
+  /** PEM of the authorities of our own API server. */
+  ourCa?: () => string | undefined;
   reach: ApiReach;
   random: Random;
   /** Called when something about the way to that provider has changed. */
@@ -61,6 +71,7 @@ export class AccessFinder {
     const entry = this.#entries.get(clusterID) ?? this.#begin(clusterID, stored);
     const isNew = api !== undefined && !deepEqual(api, entry.api);
     if (isNew) this.#retarget(entry, api, stored);
+    this.#forgetOurs(entry);
     // If nobody has said yet where the API server is, a stream can still be opened if there was one before a restart.
     if (entry.api === undefined && stored?.how !== 'Link') return entry.state;
     const { clock } = this.#options;
@@ -92,10 +103,13 @@ export class AccessFinder {
 
   #begin(clusterID: string, stored: Access | undefined): ProviderAccess {
     const { random } = this.#options;
+    const isDirect = stored?.how === 'Direct';
+    const isPinned = isDirect && isIP(hostOf(stored.server)) !== 0;
     const entry: ProviderAccess = {
-      api: undefined,
+      // An older version kept the name, which can lead anywhere by now.
+      api: isDirect && !isPinned ? apiOf(stored) : undefined,
       // A direct way from before a restart stays until somebody says otherwise; a stream has to be opened again.
-      state: stored?.how === 'Direct' ? { access: stored } : {},
+      state: isPinned ? { access: stored } : {},
       backoff: new Backoff({ ...RETRY, random }),
       notBefore: -Infinity,
     };
@@ -108,9 +122,17 @@ export class AccessFinder {
     entry.abort?.abort(new Error('another address'));
     delete entry.abort;
     entry.notBefore = -Infinity;
-    const isSame = entry.api === undefined && stored?.how === 'Direct' && deepEqual(apiOf(stored), api);
+    const isSame = entry.api === undefined && stored?.how === 'Direct' && isPinOf(apiOf(stored), api);
     entry.api = api;
     if (!isSame) entry.state = {};
+  }
+
+  /** Nodes come and go: what was an address of another cluster may be ours today. */
+  #forgetOurs(entry: ProviderAccess): void {
+    const { access } = entry.state;
+    if (access?.how !== 'Direct' || this.#options.isOurs === undefined) return;
+    const { host: address, port } = hostAndPort(new URL(access.server));
+    if (this.#options.isOurs({ address, port })) entry.state = {};
   }
 
   async #look(
@@ -145,11 +167,10 @@ export class AccessFinder {
   }
 
   async #find(clusterID: string, api: ApiAccess, signal: AbortSignal): Promise<Access> {
-    const { probe, reach, log } = this.#options;
-    const checked = checkedAccess(api);
+    const { probe, reach, log, ourCa } = this.#options;
+    const checked = checkedAccess(api, ourCa?.());
     try {
-      await probe(checked, signal);
-      return { how: 'Direct', ...checked };
+      return { how: 'Direct', ...(await probe(checked, signal)) };
     } catch (error) {
       signal.throwIfAborted();
       log.debug('not dialled directly', { peer: clusterID, why: errorMessage(error) });
@@ -167,5 +188,19 @@ export class AccessFinder {
 
 const hostOf = (server: string): string => new URL(server).hostname.replaceAll(/^\[|\]$/gu, '');
 
-/** What the provider must have said. */
+/** Whether that is the server of which the provider speaks now, by an address that it had. */
+function isPinOf(stored: ApiAccess, api: ApiAccess): boolean {
+  try {
+    const checked = checkedAccess(api);
+    const address = hostOf(stored.server);
+    const host = hostOf(checked.server);
+    // Under a name of its own nobody knows which host it was.
+    const isHost = isIP(host) === 0 ? checked.serverName === undefined : host === address;
+    return isHost && isIP(address) !== 0 && deepEqual(stored, pinned(checked, address));
+  } catch {
+    return false;
+  }
+}
+
+/** What the provider has said, but for the address. */
 const apiOf = ({ how: _how, ...api }: Access): ApiAccess => api;

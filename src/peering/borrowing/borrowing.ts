@@ -27,6 +27,7 @@ import type {
 } from '../ports.ts';
 import type { DocumentChanges, Documents } from '../protocol/documents.ts';
 import { AccessFinder } from './access.ts';
+import { accessBounds } from './bounds.ts';
 import { BorrowingCaches } from './caches.ts';
 import { CredentialRenewer } from './credentials.ts';
 import { decide, readContract } from './decide.ts';
@@ -34,7 +35,7 @@ import type { BorrowingFacts, BorrowingIntent, ReceivedDocuments } from './facts
 import { ProviderInbox } from './inbox.ts';
 import { desiredNamespaces, documentsOf, isNamed, mappingStateOf, mappingStatesOf } from './namespaces.ts';
 import { NodeSetup } from './node-setup.ts';
-import { probe } from './probe.ts';
+import { NO_PLACES, type OurPlaces, type Resolve } from './our-places.ts';
 import { Reconciler } from './reconciler.ts';
 import { reportOf } from './report.ts';
 import { AgentSetup, Setup } from './setup.ts';
@@ -64,10 +65,12 @@ export interface BorrowingOptions extends ControllerBasics {
   systemNamespace: string;
   /** Where offloaded pods reach our API server, where they can. */
   homeApiServer?: HomeApiServer;
-  /** Our own API server, as `host:port`, or `host` where the port is 443: no peer may send our agents there. */
-  ownApiServers?: readonly string[];
+  /** No peer may send our agents there; default: nothing is known. */
+  ours?: () => OurPlaces;
   /** For development: whether a provider's API server may be on this machine's loopback. Default false. */
   allowLoopback?: boolean;
+  /** Default: as this host does. */
+  resolve?: Resolve;
   /** How long pods may take to leave when a peering ends. Default 300 000 as budgets allow, 30 000 to end then. */
   drain?: Partial<DrainLimits>;
   events: EventRecorder;
@@ -112,10 +115,10 @@ export class Borrowing implements BorrowingSide {
     });
     const wake = (clusterID: string): void => this.#controller.add(clusterID);
     const common = { ...options, random, log, wake };
-    const { ownApiServers: forbidden = [], allowLoopback = false } = options;
+    const { ours = () => NO_PLACES, allowLoopback = false, resolve } = options;
     this.#access = new AccessFinder({
       ...common,
-      probe: async (api, signal) => probe(api, { forbidden, allowLoopback, clock }, signal),
+      ...accessBounds({ ours, allowLoopback, clock, resolve }),
     });
     this.#credentials = new CredentialRenewer(common);
     const reconciler = this.#reconciler();

@@ -1,20 +1,20 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
-import { BlockList, isIP, SocketAddress } from 'node:net';
+import { isIP } from 'node:net';
+
+import { Authorities } from '../../kube/authorities.ts';
 import { tlsTarget } from '../../kube/credentials.ts';
 import { dial } from '../../kube/dial.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
+import { hostAndPort, joinEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
-
-/** All addresses of a host name. */
-type Resolve = (host: string) => Promise<string[]>;
+import { ourAddresses, type OurPlaces, plain, refuseOurs, type Resolve } from './our-places.ts';
 
 export interface ProbeOptions {
-  /** Our own API server, as `host:port`, or `host` where the port is 443: no peer may send us there. */
-  forbidden: readonly string[];
+  ours: OurPlaces;
   allowLoopback: boolean;
   clock: Clock;
   resolve?: Resolve;
@@ -23,14 +23,14 @@ export interface ProbeOptions {
 const PROBE_TIMEOUT_MS = 2000;
 const MAX_ADDRESSES = 4;
 const MAX_CA_LENGTH = 256 * 1024;
-const DEFAULT_PORT = 443;
 const ALPN = ['h2', 'http/1.1'];
 
 /**
- * Checks what a provider says of its API server, as far as that is possible without connecting. Throws Invalid. (The
- * agent will connect to it from inside this cluster: `probe` refuses addresses that mean something else here than there.)
+ * Checks what a provider says of its API server, as far as that is possible without connecting. Throws Invalid, and Forbidden
+ * where it says that a server of this cluster is its own. (The agent will connect to it from inside this cluster: `probe`
+ * refuses addresses that mean something else here than there.)
  */
-export function checkedAccess(api: ApiAccess): ApiAccess {
+export function checkedAccess(api: ApiAccess, ourCa?: string): ApiAccess {
   const { server, ca, serverName } = api;
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.search !== '') {
@@ -39,7 +39,7 @@ export function checkedAccess(api: ApiAccess): ApiAccess {
       'the provider names an API server whose address is not a plain https URL',
     );
   }
-  if (ca !== undefined) checkAuthority(ca);
+  if (ca !== undefined) checkAuthority(ca, ourCa);
   if (serverName !== undefined && !/^[A-Za-z0-9]([-A-Za-z0-9.:]{0,251}[A-Za-z0-9])?$/u.test(serverName)) {
     throw new TributaryError(
       'Invalid',
@@ -53,12 +53,22 @@ export function checkedAccess(api: ApiAccess): ApiAccess {
   };
 }
 
-function checkAuthority(pem: string): void {
+function checkAuthority(pem: string, ourCa: string | undefined): void {
+  const certificates = authoritiesIn(pem);
+  const ours = ourCa === undefined ? undefined : new Authorities(ourCa);
+  if (ours === undefined || !certificates.some((certificate) => ours.knows(certificate))) return;
+  throw new TributaryError(
+    'Forbidden',
+    'the provider says that the certificate authority of this very cluster is that of its own API server: two clusters that use each other need authorities of their own',
+  );
+}
+
+function authoritiesIn(pem: string): X509Certificate[] {
   const blocks =
     pem.length > MAX_CA_LENGTH ? [] : (pem.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/gu) ?? []);
   try {
     if (blocks.length === 0) throw new Error('no PEM block');
-    for (const block of blocks) void new X509Certificate(block);
+    return blocks.map((block) => new X509Certificate(block));
   } catch (error) {
     throw new TributaryError(
       'Invalid',
@@ -68,34 +78,39 @@ function checkAuthority(pem: string): void {
 }
 
 /**
- * Connects once, with TLS verified against what the provider says, and hangs up. Throws Forbidden where the address
- * may not be used, Unreachable where nobody answers correctly.
+ * Connects once, with TLS verified against what the provider says, and hangs up. Returns the same API server by the address
+ * that was checked and has answered, under its name: a name can lead elsewhere a moment later. Throws Forbidden where an
+ * address may not be used, Unreachable where nobody answers correctly.
  */
-export async function probe(api: ApiAccess, options: ProbeOptions, signal: AbortSignal): Promise<void> {
-  const { clock, resolve = resolveAll } = options;
+export async function probe(api: ApiAccess, options: ProbeOptions, signal: AbortSignal): Promise<ApiAccess> {
+  const { clock, ours, resolve = resolveAll } = options;
   const server = new URL(api.server);
-  const target = tlsTarget({ server, ...present({ ca: api.ca, tlsServerName: api.serverName }) });
+  const named = present({ ca: api.ca, tlsServerName: api.serverName, refusedCa: ours.ca });
+  const target = tlsTarget({ server, ...named });
   using deadline = startDeadline(clock, PROBE_TIMEOUT_MS, `probing ${server.host}`, signal);
   const found =
     isIP(target.host) === 0 ? await untilAborted(resolve(target.host), deadline.signal) : [target.host];
-  const own = await untilAborted(forbiddenAddresses(options.forbidden, resolve), deadline.signal);
+  const own = await untilAborted(ourAddresses(ours, { ...options, resolve }), deadline.signal);
   const addresses = found.slice(0, MAX_ADDRESSES);
-  for (const address of addresses) refuseAddress(address, target.port, { ...options, own });
-  await firstToAnswer(addresses, async (host) => {
+  for (const address of addresses) refuseOurs({ address, port: target.port }, own);
+  const address = await firstToAnswer(addresses, async (host) => {
     const at = { clock, protocols: ALPN, timeoutMs: PROBE_TIMEOUT_MS, signal: deadline.signal };
     const socket = await dial({ ...at, target: { ...target, host } });
     socket.destroy();
   });
+  return pinned(api, address);
 }
 
+/** The address that answers first. */
 async function firstToAnswer(
   addresses: readonly string[],
   attempt: (address: string) => Promise<void>,
-): Promise<void> {
+): Promise<string> {
   let last: unknown = new TributaryError('Unreachable', 'its name has no address');
   for (const address of addresses) {
     try {
-      return await attempt(address);
+      await attempt(address);
+      return address;
     } catch (error) {
       last = error;
     }
@@ -103,60 +118,18 @@ async function firstToAnswer(
   throw last;
 }
 
-const NEVER = blockList([
-  ['0.0.0.0', 8, 'ipv4'],
-  ['169.254.0.0', 16, 'ipv4'],
-  ['224.0.0.0', 3, 'ipv4'],
-  ['::', 128, 'ipv6'],
-  ['fe80::', 10, 'ipv6'],
-  ['ff00::', 8, 'ipv6'],
-]);
-const LOOPBACK = blockList([
-  ['127.0.0.0', 8, 'ipv4'],
-  ['::1', 128, 'ipv6'],
-]);
-
-function blockList(prefixes: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[]): BlockList {
-  const list = new BlockList();
-  for (const [address, length, family] of prefixes) list.addSubnet(address, length, family);
-  return list;
+/** The same server at that address. Its certificate is still for the name by which the provider calls it. */
+export function pinned(api: ApiAccess, address: string): ApiAccess {
+  const url = new URL(api.server);
+  const { host, port } = hostAndPort(url);
+  const serverName = api.serverName ?? (isIP(host) === 0 ? host : undefined);
+  const path = url.pathname.replace(/\/$/u, '');
+  return {
+    ...api,
+    server: `${new URL(`https://${joinEndpoint(plain(address), port)}`).origin}${path}`,
+    ...(serverName !== undefined && { serverName }),
+  };
 }
 
-interface Bounds {
-  allowLoopback: boolean;
-  /** `address:port`. */
-  own: ReadonlySet<string>;
-}
-
-function refuseAddress(address: string, port: number, { allowLoopback, own }: Bounds): void {
-  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-  const isHere = NEVER.check(address, family) || (!allowLoopback && LOOPBACK.check(address, family));
-  if (isHere || own.has(`${plain(address)}:${port}`)) {
-    throw new TributaryError(
-      'Forbidden',
-      `the provider's API server would be ${address}:${port}, which is not an address of another cluster`,
-    );
-  }
-}
-
-async function forbiddenAddresses(endpoints: readonly string[], resolve: Resolve): Promise<Set<string>> {
-  const all = await Promise.all(
-    endpoints.map(async (endpoint) => {
-      const { hostname, port } = new URL(`https://${endpoint}`);
-      const host = bare(hostname);
-      const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
-      return addresses.map((address) => `${plain(address)}:${port === '' ? DEFAULT_PORT : port}`);
-    }),
-  );
-  return new Set(all.flat());
-}
-
-/** In its one spelling; an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5) as the IPv4 address. */
-function plain(address: string): string {
-  if (isIP(address) !== 6) return address;
-  return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[0-9.]+$)/iu, '');
-}
-
-const bare = (hostname: string): string => hostname.replaceAll(/^\[|\]$/gu, '');
-
-const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+export const resolveAll: Resolve = async (host) =>
+  (await lookup(host, { all: true })).map(({ address }) => address);

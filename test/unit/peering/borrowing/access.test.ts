@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { AccessFinder } from '../../../../src/peering/borrowing/access.ts';
+import { pinned } from '../../../../src/peering/borrowing/probe.ts';
 import type { Access } from '../../../../src/peering/borrowing/secret.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
@@ -13,17 +14,19 @@ function keeper(reachable = true): {
   access: AccessFinder;
   clock: FakeClock;
   seen: { probes: number; opened: number; closed: number; woken: number };
-  world: { reachable: boolean; opens: boolean };
+  world: { reachable: boolean; opens: boolean; address: string; ours: string };
 } {
   const clock = new FakeClock();
   const seen = { probes: 0, opened: 0, closed: 0, woken: 0 };
-  const world = { reachable, opens: true };
+  const world = { reachable, opens: true, address: '192.0.2.1', ours: '' };
   const access = new AccessFinder({
-    probe: async () => {
+    probe: async (api) => {
       seen.probes++;
       await Promise.resolve();
       if (!world.reachable) throw new TributaryError('Unreachable', 'no route');
+      return pinned(api, world.address);
     },
+    isOurs: ({ address }) => address === world.ours,
     reach: {
       open: async () => {
         seen.opened++;
@@ -88,9 +91,10 @@ test('what fails is looked for again, not more often than in ten seconds, and ke
 });
 
 test('another address of the provider is looked at at once', async () => {
-  const { access } = keeper();
+  const { access, world } = keeper();
   access.want('milan', wanted());
   await settle();
+  world.address = '192.0.2.9';
   const api = { server: 'https://192.0.2.9:6443' };
   access.want('milan', wanted({ api }));
   await settle();
@@ -109,6 +113,62 @@ test('after a restart: a direct way is good as it was, a stream is opened again'
   await settle();
   expect(stream.access.want('milan', wanted({ api: undefined, stored: before }))).toEqual({ access: STREAM });
   expect(stream.seen).toMatchObject({ probes: 0, opened: 1 });
+});
+
+const NAMED = { server: 'https://milan.example:6443' };
+const PINNED: Access = { how: 'Direct', server: 'https://192.0.2.1:6443', serverName: 'milan.example' };
+
+test('a name is used by the address that has answered, until that one fails', async () => {
+  const { access, clock, seen, world } = keeper();
+  access.want('milan', wanted({ api: NAMED }));
+  await settle();
+  expect(access.want('milan', wanted({ api: NAMED }))).toEqual({ access: PINNED });
+  world.address = '192.0.2.2';
+  await clock.advance(60_000);
+  expect(access.want('milan', wanted({ api: NAMED }))).toEqual({ access: PINNED });
+  access.want('milan', wanted({ api: NAMED, failing: true }));
+  await settle();
+  expect(access.want('milan', wanted({ api: NAMED })).access).toEqual({
+    ...PINNED,
+    server: 'https://192.0.2.2:6443',
+  });
+  expect(seen.probes).toBe(2);
+});
+
+test('after a restart an address of that name is good as it was, a name alone is looked at', async () => {
+  const known = keeper();
+  expect(known.access.want('milan', wanted({ api: NAMED, stored: PINNED }))).toEqual({ access: PINNED });
+  await settle();
+  expect(known.seen.probes).toBe(0);
+  const others: Access[] = [
+    { ...PINNED, serverName: 'rome.example' },
+    { ...PINNED, server: 'https://192.0.2.1:1' },
+    { how: 'Direct', ...NAMED },
+  ];
+  for (const stored of others) {
+    const { access, seen } = keeper();
+    expect(access.want('milan', wanted({ api: NAMED, stored }))).toEqual({});
+    await settle();
+    expect(seen.probes).toBe(1);
+    expect(access.want('milan', wanted({ api: NAMED, stored }))).toEqual({ access: PINNED });
+  }
+  // Also without a word of the provider.
+  const { access } = keeper();
+  access.want('milan', wanted({ api: undefined, stored: { how: 'Direct', ...NAMED } }));
+  await settle();
+  expect(access.want('milan', wanted({ api: undefined }))).toEqual({ access: PINNED });
+});
+
+test('an address that has become one of ours is left', async () => {
+  const { access, clock, world } = keeper();
+  access.want('milan', wanted());
+  await settle();
+  world.ours = '192.0.2.1';
+  world.reachable = false;
+  await clock.advance(10_000);
+  expect(access.want('milan', wanted())).toEqual({});
+  await settle();
+  expect(access.want('milan', wanted())).toEqual({ access: STREAM });
 });
 
 test('what cannot be is said, and tried again', async () => {

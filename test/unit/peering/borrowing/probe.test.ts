@@ -2,7 +2,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../../../src/lib/clock.ts';
-import { checkedAccess, probe, type ProbeOptions } from '../../../../src/peering/borrowing/probe.ts';
+import { NO_PLACES } from '../../../../src/peering/borrowing/our-places.ts';
+import { checkedAccess, pinned, probe, type ProbeOptions } from '../../../../src/peering/borrowing/probe.ts';
 import { selfSigned } from '../../../support/certificate.ts';
 import { FakeApiServer } from '../../../support/fake-api/fake-api-server.ts';
 
@@ -18,13 +19,15 @@ async function serve(): Promise<{ server: string; ca: string; port: number }> {
   return { server: url.href, ca, port: server.port };
 }
 
-const options: ProbeOptions = { forbidden: [], allowLoopback: true, clock: systemClock };
+const options: ProbeOptions = { ours: NO_PLACES, allowLoopback: true, clock: systemClock };
 const { signal } = new AbortController();
 
 test('an API server that answers with the certificate that was promised', async () => {
   const { server, ca } = await serve();
-  await expect(probe({ server, ca }, options, signal)).resolves.toBeUndefined();
-  await expect(probe({ server, ca, serverName: 'localhost' }, options, signal)).resolves.toBeUndefined();
+  const plainly = server.replace(/\/$/u, '');
+  await expect(probe({ server, ca }, options, signal)).resolves.toEqual({ server: plainly, ca });
+  const api = { server, ca, serverName: 'localhost' };
+  await expect(probe(api, options, signal)).resolves.toEqual({ ...api, server: plainly });
   await expect(probe({ server, ca, serverName: 'other' }, options, signal)).rejects.toMatchObject({
     code: 'Unreachable',
   });
@@ -37,7 +40,8 @@ test('of several addresses the first that answers', async () => {
   const { ca, port } = await serve();
   const api = { server: `https://milan.example:${port}`, ca, serverName: 'localhost' };
   const resolve = async (): Promise<string[]> => Promise.resolve(['127.0.0.3', '127.0.0.1']);
-  await expect(probe(api, { ...options, resolve }, signal)).resolves.toBeUndefined();
+  const found = await probe(api, { ...options, resolve }, signal);
+  expect(found).toEqual({ ...api, server: `https://127.0.0.1:${port}` });
   const nowhere = async (): Promise<string[]> => Promise.resolve([]);
   await expect(probe(api, { ...options, resolve: nowhere }, signal)).rejects.toMatchObject({
     code: 'Unreachable',
@@ -93,9 +97,76 @@ describe('addresses that mean something else here than over there are not dialle
     ['[fd00::1]:6443', 'https://[fd00::1]:6443'],
   ])('nor our own API server %s as %s', async (own, server) => {
     const resolve = async (): Promise<string[]> => Promise.resolve(['10.96.0.1']);
-    const asked = probe({ server }, { ...options, forbidden: [own], resolve }, signal);
+    const asked = probe({ server }, { ...options, ours: { hosts: [], apiServers: [own] }, resolve }, signal);
     await expect(asked).rejects.toMatchObject({ code: 'Forbidden' });
   });
+});
+
+describe('our own places', () => {
+  const ours = {
+    hosts: ['10.96.0.1', '192.0.2.10', '2001:db8::a', 'node-a'],
+    apiServers: ['192.0.2.20:6443'],
+  };
+
+  test.each([
+    ['the Service of our API server', 'https://10.96.0.1'],
+    ['it at another port', 'https://10.96.0.1:8443'],
+    ['a node', 'https://192.0.2.10:10250'],
+    ['a node by IPv6', 'https://[2001:0db8::000a]'],
+    ['an API server that is no node', 'https://192.0.2.20:6443'],
+    ['it at another port', 'https://192.0.2.20:443'],
+  ])('%s is refused', async (_what, server) => {
+    const asked = probe({ server }, { ...options, ours }, signal);
+    await expect(asked).rejects.toMatchObject({ code: 'Forbidden' });
+  });
+
+  test('on loopback the port tells clusters apart', async () => {
+    const { server, ca, port } = await serve();
+    const at = (apiServer: string): ProbeOptions => ({
+      ...options,
+      ours: { hosts: ['127.0.0.1'], apiServers: [apiServer] },
+    });
+    await expect(probe({ server, ca }, at('127.0.0.1:1'), signal)).resolves.toBeDefined();
+    await expect(probe({ server, ca }, at(`127.0.0.1:${port}`), signal)).rejects.toMatchObject({
+      code: 'Forbidden',
+    });
+  });
+
+  test('a server with a certificate of our authority is refused, whatever authority is named', async () => {
+    const { server, ca } = await serve();
+    const named = { server, ca };
+    await expect(probe(named, { ...options, ours: { ...NO_PLACES, ca } }, signal)).rejects.toThrow(
+      /certificate of the authority of this very cluster/u,
+    );
+    const { cert } = await selfSigned();
+    await expect(
+      probe(named, { ...options, ours: { ...NO_PLACES, ca: cert } }, signal),
+    ).resolves.toBeDefined();
+    expect(() => checkedAccess(named, ca)).toThrow(/the certificate authority of this very cluster/u);
+    expect(() => checkedAccess({ server, ca: `${cert}${ca}` }, ca)).toThrow(/this very cluster/u);
+    expect(checkedAccess(named, cert)).toMatchObject({ ca });
+  });
+});
+
+test.each([
+  [
+    { server: 'https://milan.example' },
+    '192.0.2.1',
+    { server: 'https://192.0.2.1', serverName: 'milan.example' },
+  ],
+  [
+    { server: 'https://milan.example:6443/a/' },
+    '2001:db8::1',
+    { server: 'https://[2001:db8::1]:6443/a', serverName: 'milan.example' },
+  ],
+  [
+    { server: 'https://milan:1', serverName: 'api' },
+    '192.0.2.1',
+    { server: 'https://192.0.2.1:1', serverName: 'api' },
+  ],
+  [{ server: 'https://192.0.2.1:6443' }, '192.0.2.1', { server: 'https://192.0.2.1:6443' }],
+])('%j at %s', (api, address, expected) => {
+  expect(pinned(api, address)).toEqual(expected);
 });
 
 test.each([

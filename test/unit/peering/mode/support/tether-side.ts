@@ -242,7 +242,7 @@ function assemble(
     },
     launcher: side.agents.launcher(() => side.isAlive()),
     // Nobody is dialled: the way goes by the link.
-    ownApiServers: [API_SERVER],
+    ours: () => ({ hosts: [], apiServers: [API_SERVER] }),
   });
   const wiring = subscribing('peering wiring', () => [
     mode.onChange(() => {

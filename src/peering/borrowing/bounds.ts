@@ -1,0 +1,30 @@
+import type { Clock } from '../../lib/clock.ts';
+import { errorCode } from '../../lib/errors.ts';
+import type { AccessOptions } from './access.ts';
+import { literalAddresses, type OurPlaces, refuseOurs, type Resolve } from './our-places.ts';
+import { probe, resolveAll } from './probe.ts';
+
+interface BoundsOptions {
+  ours: () => OurPlaces;
+  allowLoopback: boolean;
+  clock: Clock;
+  resolve?: Resolve | undefined;
+}
+
+/** Where providers may lead our agents, as it is each time somebody asks. */
+export function accessBounds(options: BoundsOptions): Pick<AccessOptions, 'probe' | 'isOurs' | 'ourCa'> {
+  const { ours, allowLoopback, clock, resolve = resolveAll } = options;
+  return {
+    probe: async (api, signal) => probe(api, { ours: ours(), allowLoopback, clock, resolve }, signal),
+    isOurs: (at) => {
+      try {
+        refuseOurs(at, literalAddresses(ours(), allowLoopback));
+        return false;
+      } catch (error) {
+        if (errorCode(error) !== 'Forbidden') throw error;
+        return true;
+      }
+    },
+    ourCa: () => ours().ca,
+  };
+}
