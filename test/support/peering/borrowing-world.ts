@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { hasCode } from '../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../src/lib/lifecycle.ts';
 import { createLogger } from '../../../src/lib/log.ts';
-import { Borrowing } from '../../../src/peering/borrowing/borrowing.ts';
+import { Borrowing, type BorrowingOptions } from '../../../src/peering/borrowing/borrowing.ts';
 import { Identity } from '../../../src/peering/identity/identity.ts';
 import type { AgentLauncher, WantedAgent } from '../../../src/peering/ports.ts';
 import { ScriptedProvider } from '../../unit/peering/borrowing/support/scripted-provider.ts';
@@ -46,6 +46,7 @@ export class BorrowingWorld {
     admin: KubeClient,
     client: KubeClient,
     drain: DrainLimits = { evictMs: DRAIN_MS, endMs: 1000 },
+    bounds: Partial<Pick<BorrowingOptions, 'ours' | 'allowLoopback' | 'resolve'>> = {},
   ) {
     this.client = client;
     this.agents = new RealAgents(admin);
@@ -89,6 +90,7 @@ export class BorrowingWorld {
       launcher: this.agents,
       systemNamespace: 'tributary-system',
       drain,
+      ...bounds,
       events: {
         event: ({ kind, metadata }, _type, reason, message) =>
           void this.events.push(`${kind}/${metadata.name} ${reason}: ${message}`),
