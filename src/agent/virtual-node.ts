@@ -137,7 +137,7 @@ export class VirtualNodeAgent implements Component {
     const provider = new Provider({
       virtualNode,
       home,
-      homeCa,
+      foreign: { homeCa },
       events,
       metrics: controllerMetrics(registry),
       nodeAddress: address,

@@ -47,10 +47,8 @@ interface ProviderOptions extends Basics {
   /** As read at start. Its node name never changes; changes of the rest are followed. */
   virtualNode: VirtualNode;
   home: KubeClient;
-  /** How the foreign API server is reached. Default: by HTTP. */
-  connectForeign?: NonNullable<ForeignClusterOptions['connect']>;
-  /** PEM of the authorities of the home API server, where no peer may lead us. */
-  homeCa?: string | undefined;
+  /** How the foreign API server is reached, and where no peer may lead us. */
+  foreign?: Pick<ForeignClusterOptions, 'connect' | 'homeCa'>;
   events: EventRecorder;
   metrics?: ControllerMetrics;
   /** Where the home API server reaches the kubelet API. */
@@ -115,9 +113,7 @@ export class Provider {
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
     this.#node = this.#createNode();
     const secretRef = virtualNode.spec.kubeconfigSecretRef;
-    const { connectForeign: reach, homeCa } = options;
-    const given = { ...(reach && { connect: reach }), homeCa };
-    this.foreign = new ForeignCluster({ home, secretRef, ...given, clock, log });
+    this.foreign = new ForeignCluster({ home, secretRef, ...options.foreign, clock, log });
     const foreign = this.foreign.client;
     // Virtual nodes of one foreign cluster share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;

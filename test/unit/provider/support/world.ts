@@ -89,8 +89,10 @@ export class World {
     const provider = new Provider({
       virtualNode,
       home,
-      connectForeign: (credentials, options) =>
-        createClient(credentials, { ...options, carrier: this.foreign.carrier() }),
+      foreign: {
+        connect: (credentials, options) =>
+          createClient(credentials, { ...options, carrier: this.foreign.carrier() }),
+      },
       events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
       nodeAddress: '192.0.2.1',
       kubeletPort: 10_250,
