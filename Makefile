@@ -11,8 +11,10 @@ CLUSTERS ?= home,foreign
 NODES ?= 1
 ROUNDS ?= 5
 MINUTES ?= 10
+ATTACK ?=
+ATTACK_MINUTES ?= 10
 
-.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices bench-cli release image clean clean-cache
+.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices bench-cli bench-attacks release image clean clean-cache
 
 help:
 	@echo 'make demo [DEMO=pods|install|peering|network|namespaces|safety|away|tether]  shows one part of the product on real clusters (lab/demo/)'
@@ -26,6 +28,7 @@ help:
 	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'
 	@echo 'make bench-slices       10,000 endpoints in 100 EndpointSlices against a null mirror [ROUNDS=5]; one that flaps'
 	@echo 'make bench-cli          how long commands take, and how large what people install is'
+	@echo 'make bench-attacks      ten minutes of each attacker [ATTACK=NAME] [ATTACK_MINUTES=10]: size of etcd, time of own writes'
 	@echo 'make release            dist/release: the program as one file and as an npm package, checksums, SBOM'
 	@echo 'make image              builds the container image'
 	@echo 'make clean              removes what was built in this folder; clean-cache what was built for the lab'
@@ -86,6 +89,11 @@ bench-slices:
 bench-cli:
 	@tools/setup.sh node
 	@$(NODE) bench/cli.ts --rounds $(ROUNDS)
+
+bench-attacks:
+	@tools/setup.sh node
+	@$(NODE) tools/setup.ts kwok
+	@$(NODE) bench/attacks.ts --minutes $(ATTACK_MINUTES) $(if $(ATTACK),--attack $(ATTACK))
 
 release:
 	@tools/setup.sh node
