@@ -295,6 +295,7 @@ export class Peering {
         account: { namespace: parts.config.systemNamespace, name: CLUSTER_NAME },
         pods: this.#stock.pods,
         tenants: this.#lending.tenants,
+        heedless: (peer, why) => this.#lending.suspend(peer, why),
       }),
       peerNamespaces: {
         stateOf: (clusterID, namespace) => this.#borrowing.mappingState(clusterID, namespace),

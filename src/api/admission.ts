@@ -29,6 +29,9 @@ export const WEBHOOK_SERVICE = 'tributary-webhook';
 export const WEBHOOK_PORT = 9443;
 export const WEBHOOK_PATH = '/mutate-pods';
 
+/** Cause in the details of a refusal (status 429) that says: a budget of writes is spent. */
+export const CAUSE_WRITE_BUDGET = 'WriteBudgetSpent';
+
 /** One operation of a JSON Patch (RFC 6902). */
 export interface JsonPatchOperation {
   op: 'add';
@@ -40,6 +43,8 @@ export interface JsonPatchOperation {
 export interface Admission {
   /** Why the object is refused; undefined: it is admitted. */
   refusal?: string;
+  /** The refusal passes with time: whoever asks is to come again after so long. Without it, the refusal is for good. */
+  retryAfterSeconds?: number;
   /** Empty: it stays as it is. */
   patch: JsonPatchOperation[];
   /** For whoever makes the object; kubectl shows them. */
@@ -68,13 +73,31 @@ export interface ClaimQuestion {
   isDryRun: boolean;
 }
 
+/** What an API server asks about any write. */
+export interface WriteQuestion {
+  namespace: string;
+  /** API group; empty for the core group. */
+  group: string;
+  /** Plural name. */
+  resource: string;
+  name: string;
+  operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  /** As it would be; what is deleted, as it is. */
+  object: object;
+  /** Undefined for what is new. */
+  oldObject: object | undefined;
+  isDryRun: boolean;
+}
+
 type Claim = NonNullable<(typeof persistentVolumeClaims)['__object']>;
 
 /** One thing that API servers ask, at a path of its own. */
 export interface Hook {
   path: string;
   /** Decides from caches, without waiting. If it throws, the answer is an error, and the failurePolicy decides. */
-  decide: (question: Question) => Admission;
+  decide?: (question: Question) => Admission;
   /** Without it, no opinion. */
   decideClaim?: (question: ClaimQuestion) => Admission;
+  /** Where it is there, it alone is asked. */
+  decideWrite?: (question: WriteQuestion) => Admission;
 }

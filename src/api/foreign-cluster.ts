@@ -194,6 +194,8 @@ export const FOREIGN_CLUSTER_REASONS = {
   tethered: 'TetheredElsewhere',
   /** Nothing was heard of it for as long as was agreed, so its pods are stopped. */
   fenced: 'Fenced',
+  /** The provider has taken its rights for a while, because it wrote too much and did not wait. */
+  suspended: 'Suspended',
   ending: 'Ending',
   /** No policy selects the peer any more; it has until then to move its pods. */
   endsSoon: 'EndsSoon',

@@ -95,6 +95,8 @@ export const OFFLOADED_REASONS = {
   nameTaken: 'NameTaken',
   forbidden: 'Forbidden',
   exceededQuota: 'ExceededQuota',
+  /** The provider lets us write no more for now; it is asked again when it has said. */
+  writesTooMuch: 'WriteBudgetSpent',
   invalid: 'Invalid',
   unschedulable: 'Unschedulable',
   lost: 'RemotePodLost',
@@ -213,6 +215,8 @@ export const LABEL_MADE_FOR = 'tributary.dev/made-for';
 export const ANNOTATION_POLICY_OVER_THERE = 'tributary.dev/policy-over-there';
 /** On a PeeringRequest, by a person, `true`: a peer that no policy selects any more is ended without a grace. */
 export const ANNOTATION_END_NOW = 'tributary.dev/end-now';
+/** On a PeeringRequest, `true`: its suspension ends now. It is taken off again. */
+export const ANNOTATION_RESUME = 'tributary.dev/resume';
 /**
  * On an Advertisement, set by people: whenever its text is another one, a new token is asked for at once. `tributary
  * renew` puts the time there.

@@ -21,6 +21,16 @@ export interface PeeringRequestSpec {
   approval?: 'Approved' | 'Denied';
 }
 
+/** The rights of a peer are off, because it does not heed what it is told. */
+export interface Suspension {
+  /** RFC 3339, as is `until`. */
+  since: string;
+  until: string;
+  /** How often in a row, this one included. */
+  count: number;
+  why: string;
+}
+
 export interface PeeringRequestStatus {
   observedGeneration?: number;
   /** As in ForeignCluster.status.incoming. */
@@ -49,6 +59,8 @@ export interface PeeringRequestStatus {
   credentialExpires?: string;
   /** When what was granted ends, since no policy selects the peer any more; RFC 3339. */
   ends?: string;
+  /** The last one; kept for a day after its end, because the next one is longer. */
+  suspension?: Suspension;
   conditions?: Condition[];
 }
 
@@ -76,6 +88,8 @@ export const PEERING_REQUEST_CONDITIONS = {
   home: 'HomePresent',
   /** True while no policy selects a peer that uses this cluster; only there then. */
   ending: 'EndsSoon',
+  /** True while the rights of the peer are off, because it does not heed what it is told; only there then. */
+  suspended: 'Suspended',
 } as const;
 
 export const PEERING_REQUEST_REASONS = {
@@ -93,5 +107,7 @@ export const PEERING_REQUEST_REASONS = {
   kindNotServed: 'KindNotServed',
   /** We do not hold the rights to a kind ourselves, and so cannot pass them on. */
   rightsMissing: 'RightsMissing',
+  /** It asks on and on for writes that are refused, and does not wait as it is told. */
+  heedless: 'WritesTooMuch',
 } as const;
 export type PeeringRequestReason = (typeof PEERING_REQUEST_REASONS)[keyof typeof PEERING_REQUEST_REASONS];

@@ -6,6 +6,7 @@ import type { PeerSelector } from './peer-selector.ts';
 import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject, ResourceList, Toleration } from './wire.ts';
+import type { WriteTerms } from './write-terms.ts';
 
 /** Automatic: at once. Manual: a person decides on the PeeringRequest. Token: who brings a join token. */
 export type JoinApproval = 'Automatic' | 'Manual' | 'Token';
@@ -42,6 +43,8 @@ export interface SharingPolicySpec {
    * all pods that it may ever hold.
    */
   defaultRequests?: DefaultRequests;
+  /** How much peers may write; each word has its default. */
+  writes?: WriteTerms;
   /** Resources that are never offered. */
   withhold?: string[];
   /** Only nodes with these labels lend. */

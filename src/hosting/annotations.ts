@@ -4,6 +4,7 @@
  */
 import type { SharingPolicySpec } from '../api/sharing-policy.ts';
 import type { KubeObject, ResourceList } from '../api/wire.ts';
+import { DEFAULT_WRITES, WRITE_BOUNDS, type WriteTerms } from '../api/write-terms.ts';
 
 /** The runtime class of every pod. */
 export const ANNOTATION_RUNTIME_CLASS = 'tributary.dev/runtime-class';
@@ -30,6 +31,12 @@ export const ANNOTATION_STORAGE_CLASSES = 'tributary.dev/storage-classes';
 export const ANNOTATION_MAX_PRIORITY = 'tributary.dev/max-priority';
 /** The extended resources that pods may ask for, joined by commas. */
 export const ANNOTATION_EXTENDED = 'tributary.dev/extended-resources';
+/** The largest object, KiB; DEFAULT_WRITES without it, as for the next two. */
+export const ANNOTATION_OBJECT_KIB = 'tributary.dev/max-object-kib';
+/** How many objects the peer may have in all its namespaces. */
+export const ANNOTATION_OBJECTS = 'tributary.dev/max-objects';
+/** How many KiB the peer may write in a minute in all its namespaces. */
+export const ANNOTATION_KIB_PER_MINUTE = 'tributary.dev/write-kib-per-minute';
 /** The ingress classes that Ingresses may name, joined by commas. */
 export const ANNOTATION_INGRESS_CLASSES = 'tributary.dev/ingress-classes';
 /**
@@ -102,6 +109,30 @@ export function annotationsOfTerms({
     ...(runtimeClassName !== undefined && { [ANNOTATION_RUNTIME_CLASS]: runtimeClassName }),
     ...(nodes !== '' && { [ANNOTATION_NODE_SELECTOR]: nodes, [ANNOTATION_PLUGIN_NODE_SELECTOR]: nodes }),
   };
+}
+
+const WRITE_ANNOTATIONS: Readonly<Record<keyof WriteTerms, string>> = {
+  objectKiB: ANNOTATION_OBJECT_KIB,
+  objects: ANNOTATION_OBJECTS,
+  kibPerMinute: ANNOTATION_KIB_PER_MINUTE,
+};
+
+const WRITE_WORDS = Object.keys(WRITE_ANNOTATIONS) as (keyof WriteTerms)[];
+
+export function annotationsOfWrites(writes: WriteTerms = {}): Record<string, string> {
+  const whole = { ...DEFAULT_WRITES, ...writes };
+  return Object.fromEntries(WRITE_WORDS.map((word) => [WRITE_ANNOTATIONS[word], String(whole[word])]));
+}
+
+/** What cannot be read, or is out of bounds, counts as not said. */
+export function writesOf(annotations: Readonly<Record<string, string>>): Required<WriteTerms> {
+  const said = (word: keyof WriteTerms): number => {
+    const text = annotations[WRITE_ANNOTATIONS[word]] ?? '';
+    const { minimum, maximum } = WRITE_BOUNDS[word];
+    const isSaid = /^[0-9]{1,8}$/u.test(text) && Number(text) >= minimum && Number(text) <= maximum;
+    return isSaid ? Number(text) : DEFAULT_WRITES[word];
+  };
+  return { objectKiB: said('objectKiB'), objects: said('objects'), kibPerMinute: said('kibPerMinute') };
 }
 
 /** The value of ANNOTATION_EXTENDED for a quota. Extended is what a quota bounds only where it names it: GPUs, huge pages. */

@@ -48,8 +48,8 @@ export function forgeHostingBase(account: AccountRef, elsewhere?: string): Manif
 }
 
 /**
- * 20 shares, where `workload-low` has 100. Half of them may be lent to others while peers are quiet. Each peer has queues of its
- * own (shuffle sharding), so that one that floods does not delay the rest.
+ * 20 shares, where `workload-low` has 100. Half of them may be lent to others while peers are quiet; peers borrow none from
+ * others. Each peer has queues of its own (shuffle sharding), so that one that floods does not delay the rest.
  */
 function forgePriorityLevel(): ManifestOf<PriorityLevel> {
   return {
@@ -61,6 +61,7 @@ function forgePriorityLevel(): ManifestOf<PriorityLevel> {
       limited: {
         nominalConcurrencyShares: 20,
         lendablePercent: 50,
+        borrowingLimitPercent: 0,
         limitResponse: { type: 'Queue', queuing: { queues: 64, handSize: 6, queueLengthLimit: 50 } },
       },
     },

@@ -212,7 +212,6 @@ class JsonClient implements HttpClient {
       try {
         return await this.#once(request);
       } catch (error) {
-        // A disruption budget also gives 429, and the caller has to know that.
         const waitMs = request.path.endsWith('/eviction') ? undefined : patienceMs(error, attempt);
         if (waitMs === undefined) throw error;
         await this.#clock.sleep(waitMs + fullJitterMs(attempt, this.#jitter()), request.signal);
@@ -254,6 +253,8 @@ class JsonClient implements HttpClient {
 /** How long to wait before the same call is sent again; undefined if it must not be sent again. */
 function patienceMs(error: unknown, attempt: number): number | undefined {
   if (!hasCode(error, 'TooManyRequests') || attempt >= PATIENCE.attempts) return undefined;
-  const { retryAfterMs = PATIENCE.defaultMs } = error as TributaryError;
+  const { retryAfterMs = PATIENCE.defaultMs, causes = [] } = error as TributaryError;
+  // A budget that is spent gives 429 as well, and names it: the caller has to know that, and others wait for the same budget.
+  if (causes.length > 0) return undefined;
   return retryAfterMs > PATIENCE.longestMs ? undefined : retryAfterMs;
 }

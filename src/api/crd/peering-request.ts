@@ -3,6 +3,7 @@ import {
   peeringRequests,
   type PeeringRequestSpec,
   type PeeringRequestStatus,
+  type Suspension,
 } from '../peering-request.ts';
 import {
   AGE,
@@ -22,7 +23,7 @@ import {
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { namespaceOffers, offer, signature, signedContract, withheldNamespaces } from './offer.ts';
-import { conditions, int64, objectOf, wholeOf, type Schema } from './schema.ts';
+import { conditions, int32, int64, objectOf, wholeOf, type Schema } from './schema.ts';
 
 const spec: Schema = objectOf<PeeringRequestSpec>(
   'Who asks for what, and the decision of a person.',
@@ -73,6 +74,17 @@ const status: Schema = objectOf<PeeringRequestStatus>(
     credentialExpires: time('End of the last token that was handed out.'),
     ends: time(
       'When its pods here end, because no SharingPolicy selects it any more. A policy that selects it takes this back.',
+    ),
+    suspension: objectOf<Suspension>(
+      'The last time that its rights were taken, because it wrote too much and did not wait as it was told. It ends by ' +
+        'itself, or by the annotation tributary.dev/resume=true. Kept for a day, because the next one is twice as long.',
+      ['since', 'until', 'count', 'why'],
+      {
+        since: time('When it began.'),
+        until: time('When it ends.'),
+        count: int32('How often in a row, this one included.', { minimum: 1, maximum: 2_147_483_647 }),
+        why: { type: 'string', description: 'What the peer has done.', maxLength: 1024 },
+      },
     ),
     conditions: conditions(Object.values(PEERING_REQUEST_CONDITIONS).join(', ')),
   },

@@ -26,6 +26,7 @@ import { labelSelector } from './label-selector.ts';
 import { peerSelector } from './peer-selector.ts';
 import { apiGroup, apiResource } from './reflection.ts';
 import type { Toleration } from '../wire.ts';
+import { DEFAULT_WRITES, WRITE_BOUNDS, type WriteTerms } from '../write-terms.ts';
 import {
   choice,
   conditions,
@@ -71,8 +72,31 @@ const amounts = {
   thresholdPercent: percent('Percent by which a free amount must change before a new offer is sent.', 10),
 } satisfies Partial<SchemaOf<SharingPolicySpec>>;
 
+const writeBound = (word: keyof WriteTerms, description: string): Schema =>
+  int32(description, { default: DEFAULT_WRITES[word], ...WRITE_BOUNDS[word] });
+
+/** What peers may store here. */
+const writes = objectOf<WriteTerms>(
+  'How much peers may write into this cluster: etcd keeps each version of an object until it is compacted.',
+  [],
+  {
+    objectKiB: writeBound('objectKiB', 'The largest object of a peer, in KiB. A pod may have half of it.'),
+    objects: writeBound(
+      'objects',
+      'How many objects a peer may have in all its namespaces, finished pods included. Pods that run come on top.',
+    ),
+    kibPerMinute: writeBound(
+      'kibPerMinute',
+      'How much a peer may write in a minute, in KiB, over all its namespaces; four times as much at once after a ' +
+        'rest. A pod counts six times, because its status and its events are stored as well. All peers together may write twice ' +
+        'the highest of these.',
+    ),
+  },
+);
+
 /** Under which rules. */
 const rules = {
+  writes,
   podSecurity: {
     ...podSecurity(
       'Pod Security level that pods of peers must satisfy. privileged: none; their pods can then take over the nodes. Only for ' +

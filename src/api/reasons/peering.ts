@@ -77,6 +77,10 @@ export const FOREIGN_CLUSTER_TEXTS: TextsOf<typeof FOREIGN_CLUSTER_REASONS> = {
     'Nothing was heard of it for as long as was agreed, so its pods are stopped.',
     'Bring it back into contact; see tethering.md.',
   ),
+  Suspended: text(
+    'The provider has taken the rights of the peer for a while: it wrote too much, and did not wait as it was told.',
+    'Look at what writes so much; the message says until when, and how people of the provider end it.',
+  ),
   Ending: text('It is being taken down.', 'Nothing; if it lasts, look for pods that do not end.'),
   EndsSoon: text(
     'No policy selects the peer any more; it has time to move its pods.',
@@ -185,6 +189,10 @@ export const PEERING_REQUEST_TEXTS: TextsOf<typeof PEERING_REQUEST_REASONS> = {
   KindRefused: KIND_REFUSED,
   KindNotServed: KIND_NOT_SERVED,
   RightsMissing: RIGHTS_MISSING,
+  WritesTooMuch: text(
+    'The peer asks on and on for writes that are refused, and does not wait as it is told; its rights are off for a while.',
+    'Ask its people. To let it go on: `kubectl annotate peeringrequest NAME tributary.dev/resume=true`.',
+  ),
 };
 
 const POLICY_INVALID = text('Something in the policy makes no sense.', 'The message names the field.');

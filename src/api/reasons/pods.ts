@@ -84,6 +84,10 @@ export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {
     'Admission at the provider refuses the pod.',
     'The message is that of the provider’s API server, with the field of its SharingPolicy; see sharing.md.',
   ),
+  WriteBudgetSpent: text(
+    'The provider lets this cluster write no more for now; the pod is made when there is room again.',
+    'Nothing; if it lasts, find what changes so often, or ask the provider for a higher `writes.kibPerMinute`.',
+  ),
   ExceededQuota: text(
     'The quota of the tenant, or the contract, is used up.',
     'Smaller requests, fewer pods, or a larger share from the provider.',

@@ -6,6 +6,7 @@ import { costOf, costOfClaim } from './cost.ts';
 import type { Ledger } from './ledger.ts';
 import { debugPatch, placementOf, placementPatch } from './placement.ts';
 import type { GuestTenant, TenantDirectory } from './tenant-directory.ts';
+import type { GuestWrites } from './writes.ts';
 
 /** A pod that is created in a tenant namespace, is resized, or gets an ephemeral container. */
 interface Guest {
@@ -28,6 +29,7 @@ interface GuestAdmissionOptions {
   ledger: Pick<Ledger, 'ask'>;
   /** The ledger of storage. */
   storage: Pick<Ledger, 'ask'>;
+  writes: Pick<GuestWrites, 'pod'>;
 }
 
 const AS_IT_IS: Admission = { patch: [], warnings: [] };
@@ -55,10 +57,15 @@ export class GuestAdmission {
 
   /** Throws Unavailable where the answer cannot be known now. */
   charge({ namespace, pod, about, isDryRun }: Guest): Admission {
-    const { ledger } = this.#options;
-    const { peer, isByContract } = this.#tenantOf(namespace);
-    const refusal = about === 'Resize' ? undefined : tooLarge(pod);
-    if (refusal !== undefined) return answer(refusal);
+    const tenant = this.#tenantOf(namespace);
+    const isNew = about === 'Create';
+    const refusal = this.#roomFor(tenant, { namespace, pod, about, isDryRun });
+    if (refusal.refusal !== undefined) return refusal;
+    // What finds no room is not written, and costs nothing.
+    return this.#options.writes.pod(tenant, { pod, namespace, isNew, isDryRun }) ?? AS_IT_IS;
+  }
+
+  #roomFor({ peer, isByContract }: GuestTenant, { namespace, pod, about, isDryRun }: Guest): Admission {
     // An ephemeral container has no requests (KEP-277).
     if (about === 'Debug') return AS_IT_IS;
     // For namespaces that people have made, nobody says what the peer gets over all of them; each has its own quota.
@@ -66,6 +73,7 @@ export class GuestAdmission {
     const isNew = about === 'Create';
     return refusing(() => {
       const { name, uid } = pod.metadata;
+      const { ledger } = this.#options;
       return answer(ledger.ask({ peer, namespace, name, uid, cost: costOf(pod), isNew, isDryRun }));
     });
   }
@@ -86,15 +94,6 @@ export class GuestAdmission {
     if (tenant !== undefined) return tenant;
     throw new TributaryError('Unavailable', `namespace ${namespace} is not known to be a peer's`);
   }
-}
-
-/** Of JSON, far above any honest use. An API server takes 1.5 MB a pod, and a thousand of those would fill its store. */
-const MOST_BYTES = 256 * 1024;
-
-function tooLarge(pod: Pod): string | undefined {
-  const bytes = Buffer.byteLength(JSON.stringify(pod));
-  if (bytes <= MOST_BYTES) return undefined;
-  return `pods of peers are of ${MOST_BYTES} bytes at most, this one is of ${bytes}`;
 }
 
 /** Refuses what is Invalid, with the reason. */

@@ -109,6 +109,11 @@ export class Ledger implements Component {
     return undefined;
   }
 
+  /** How many pods of peers are in a namespace. */
+  podsIn(namespace: string): number {
+    return Number(amountOf(this.#totals.get(namespace) ?? new Map(), 'pods') / 1000n);
+  }
+
   used(peer: string): Sums {
     const namespaces = new Set(this.#options.tenants.namespacesOf(peer));
     const used: Sums = new Map();

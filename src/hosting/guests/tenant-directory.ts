@@ -1,4 +1,7 @@
 import { contractOf } from '../../api/offer.ts';
+import type { WriteTerms } from '../../api/write-terms.ts';
+import { writesOf } from '../annotations.ts';
+import type { ResourceQuota } from '../tenants/quota-recounts.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { ResourceList } from '../../api/wire.ts';
@@ -15,7 +18,7 @@ export interface GuestTenant {
 }
 
 interface TenantDirectoryOptions {
-  tenants: Pick<Tenants, 'namespaces' | 'namespacesOf'>;
+  tenants: Pick<Tenants, 'namespaces' | 'namespacesOf' | 'quotasOf'>;
   request: (peer: string) => PeeringRequest | undefined;
 }
 
@@ -45,6 +48,22 @@ export class TenantDirectory {
     const { status } = this.#options.request(peer) ?? {};
     if (status?.contract === undefined) return undefined;
     return status.promised ?? readableResources(status.contract);
+  }
+
+  /** What a peer may write. Its namespaces say the same, but for the moment after a change. */
+  writesOf({ annotations }: Pick<GuestTenant, 'annotations'>): Required<WriteTerms> {
+    return writesOf(annotations);
+  }
+
+  /** How many pods a peer may have at a time; 0 without a contract. */
+  podsOf(peer: string): number {
+    const pods = Number(this.grantOf(peer)?.['pods'] ?? 0);
+    return Number.isFinite(pods) ? pods : 0;
+  }
+
+  /** Of the namespaces by contract. */
+  quotasOf(peer: string): readonly ResourceQuota[] {
+    return this.#options.tenants.quotasOf(peer);
   }
 
   /** Whether any namespace is a peer's, whoever has made it. */

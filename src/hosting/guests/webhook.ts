@@ -10,7 +10,6 @@ import {
 } from '../../api/admission.ts';
 import { STORAGE } from '../../api/amounts.ts';
 import { isAccount, isAccountOf } from '../../api/fence.ts';
-import { LABEL_PEER } from '../../api/names.ts';
 import type { CountedPod } from '../../api/pod-requests.ts';
 import type { AccountRef } from '../../api/rbac.ts';
 import { namespaced, type ResourceType } from '../../api/resources.ts';
@@ -18,22 +17,21 @@ import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import { RESULT_GATE } from '../guardian/result.ts';
 import type { ClusterBasics } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import {
-  type AdmissionPart,
-  askedAbout,
-  webhookAt,
-  type WebhookPlace,
-} from '../../kube/webhook-configuration.ts';
+import { type AdmissionPart, askedAbout, type WebhookPlace } from '../../kube/webhook-configuration.ts';
 import { GuestAdmission } from './admission.ts';
 import { keepClaim } from './cost.ts';
 import { Ledger, type LivePods } from './ledger.ts';
 import type { TenantDirectory } from './tenant-directory.ts';
+import { forgeWriteWebhooks, type GuestWebhookFacts, guestWebhook } from './write-webhooks.ts';
+import { GuestWrites } from './writes.ts';
 
 interface GuestAdmissionOptions extends ClusterBasics {
   /** The account of our guardian. */
   account: AccountRef;
   pods: LivePods;
   tenants: TenantDirectory;
+  /** A peer asks on and on for writes that are refused, and does not wait. */
+  heedless: (peer: string, message: string) => void;
 }
 
 const claims: ResourceType<CountedPod> = namespaced('/v1', 'PersistentVolumeClaim');
@@ -56,6 +54,7 @@ export function guestAdmission({
   pods,
   tenants,
   account,
+  heedless,
 }: GuestAdmissionOptions): AdmissionPart {
   const ledger = new Ledger({ clock, pods, tenants });
   const volumes = new Informer({ client, clock, log, type: claims, list: {}, transform: keepClaim });
@@ -71,9 +70,15 @@ export function guestAdmission({
       },
     },
   });
-  const admission = new GuestAdmission({ tenants, ledger, storage });
-  // A charge reserves room, and whoever reaches the port may ask: so only those who can read the configuration know the path.
-  const quotaPath = `/guests/quota/${randomBytes(16).toString('hex')}`;
+  const writes = new GuestWrites({ clock, tenants, ledger, heedless });
+  const admission = new GuestAdmission({ tenants, ledger, storage, writes });
+  // A charge takes room, and whoever reaches the port may ask: so only those who can read the configuration know the paths.
+  const secret = randomBytes(16).toString('hex');
+  const [quotaPath, writesPath, leasesPath] = [
+    `/guests/quota/${secret}`,
+    `/guests/writes/${secret}`,
+    `/guests/leases/${secret}`,
+  ];
   const charged = isCharged(account);
   const facts = (place: WebhookPlace): GuestWebhookFacts => ({ ...place, hasTenants: tenants.hasTenants() });
   return {
@@ -85,6 +90,8 @@ export function guestAdmission({
         decide: (question) => admission.charge(question),
         decideClaim: (question) => admission.chargeClaim(question),
       },
+      { path: writesPath, decideWrite: (question) => writes.decide(question) },
+      { path: leasesPath, decideWrite: (question) => writes.heartbeat(question) },
     ],
     configurations: (place) => [
       {
@@ -95,26 +102,15 @@ export function guestAdmission({
       {
         type: validatingWebhookConfigurations,
         name: GUESTS_CONFIGURATION,
-        wanted: () => forgeQuotaWebhooks(facts(place(quotaPath)), charged),
+        wanted: () => [
+          ...forgeQuotaWebhooks(facts(place(quotaPath)), charged),
+          ...forgeWriteWebhooks(facts(place(writesPath)), facts(place(leasesPath))),
+        ],
       },
     ],
     onChange: (listener) => tenants.onTenants(listener),
   };
 }
-
-interface GuestWebhookFacts extends WebhookPlace {
-  /** Whether there is any tenant namespace. */
-  hasTenants: boolean;
-}
-
-/** How long an API server waits for an answer, and so how long an outage delays each pod. */
-const TIMEOUT_SECONDS = 3;
-
-const common = (place: WebhookPlace): Omit<ValidatingWebhook, 'name' | 'sideEffects'> => ({
-  ...webhookAt(place),
-  namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'Exists' }] },
-  timeoutSeconds: TIMEOUT_SECONDS,
-});
 
 /**
  * For whoever makes a pod there. `Ignore`, because a ValidatingAdmissionPolicy in the API server itself refuses a pod without
@@ -124,7 +120,7 @@ const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] =>
   facts.hasTenants
     ? [
         {
-          ...common(facts),
+          ...guestWebhook(facts),
           name: 'placement.guests.tributary.dev',
           failurePolicy: 'Ignore',
           // Another webhook may add to the pod after us.
@@ -143,7 +139,7 @@ const forgeQuotaWebhooks = (facts: GuestWebhookFacts, charged: string): Validati
   facts.hasTenants
     ? [
         {
-          ...common(facts),
+          ...guestWebhook(facts),
           name: 'quota.guests.tributary.dev',
           failurePolicy: 'Fail',
           matchConditions: [{ name: 'charged', expression: charged }],
@@ -156,7 +152,7 @@ const forgeQuotaWebhooks = (facts: GuestWebhookFacts, charged: string): Validati
         },
         {
           // For whoever makes a claim: a controller of this cluster makes those of ephemeral volumes.
-          ...common(facts),
+          ...guestWebhook(facts),
           name: 'storage.guests.tributary.dev',
           failurePolicy: 'Fail',
           rules: [askedAbout('CREATE', 'persistentvolumeclaims')],

@@ -1,7 +1,8 @@
 /** What peers store here: ConfigMaps, Secrets, and volumes with the claims to them. */
 import { type PolicyPair, writes } from '../../api/fence.ts';
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
-import { ANNOTATION_POD_SECURITY, ANNOTATION_STORAGE_CLASSES } from '../annotations.ts';
+import { DEFAULT_WRITES } from '../../api/write-terms.ts';
+import { ANNOTATION_OBJECT_KIB, ANNOTATION_POD_SECURITY, ANNOTATION_STORAGE_CLASSES } from '../annotations.ts';
 import {
   BY_PEER,
   celList,
@@ -15,8 +16,8 @@ import {
 /** Of one ConfigMap or Secret. Each key becomes a file on a node, however small: a megabyte would hold a hundred thousand. */
 const MAX_KEYS = 4096;
 
-/** Of one ConfigMap or Secret. The API server takes a mebibyte; five hundred of each kind would fill an etcd of two gibibytes. */
-const MOST_BYTES = 512 * 1024;
+/** CEL: of one ConfigMap or Secret. The API server takes a mebibyte; so many as a peer may have would fill an etcd. */
+const MOST_KIB = `(${saidOn(ANNOTATION_OBJECT_KIB)} == '' ? ${DEFAULT_WRITES.objectKiB} : int(${saidOn(ANNOTATION_OBJECT_KIB)}))`;
 
 /** CEL: how long all keys and values are together. */
 const lengthOf = (field: 'data' | 'binaryData'): string =>
@@ -43,8 +44,9 @@ const dataValidations: Validations = [
     message: `ConfigMaps and Secrets of peers have ${MAX_KEYS} keys at most`,
   },
   {
-    expression: `${lengthOf('data')} + ${lengthOf('binaryData')} <= ${MOST_BYTES}`,
-    message: `ConfigMaps and Secrets of peers hold ${MOST_BYTES} bytes at most`,
+    expression: `${lengthOf('data')} + ${lengthOf('binaryData')} <= 1024 * ${MOST_KIB}`,
+    messageExpression: `'ConfigMaps and Secrets of peers hold ' + string(${MOST_KIB}) + ' KiB at most (SharingPolicy writes.objectKiB)'`,
+    message: 'ConfigMaps and Secrets of peers are bounded in size (SharingPolicy writes.objectKiB)',
   },
   {
     // Programs find ConfigMaps and Secrets by labels and annotations in all namespaces: dashboards, certificates, copies.

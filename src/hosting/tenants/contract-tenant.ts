@@ -16,6 +16,7 @@ import {
   ANNOTATION_MAX_PRIORITY,
   ANNOTATION_ON_END,
   annotationsOfTerms,
+  annotationsOfWrites,
   DEFAULT_KEEP_FOR_SECONDS,
   extendedResources,
 } from '../annotations.ts';
@@ -165,6 +166,7 @@ function annotationsOf(quota: ResourceList, policy: SharingPolicySpec): Record<s
     [ANNOTATION_INGRESS_CLASSES]: ingressClasses.toSorted().join(','),
     [ANNOTATION_INGRESS_HOSTS]: ingressHosts.toSorted().join(','),
     [ANNOTATION_ON_END]: onEnd === 'Keep' ? `Keep=${keepForSeconds}` : 'Delete',
+    ...annotationsOfWrites(policy.writes),
     ...annotationsOfTerms(policy),
   };
 }

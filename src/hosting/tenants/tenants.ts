@@ -149,6 +149,11 @@ export class Tenants {
     return this.#of(namespaces, consumer);
   }
 
+  /** The quotas of its namespaces, with what they have counted. */
+  quotasOf(consumer: string): readonly ResourceQuota[] {
+    return this.#of(resourceQuotas, consumer).filter(({ metadata }) => metadata.name === QUOTA_NAME);
+  }
+
   /**
    * Makes everything as the contract says, and writes only what differs. Returns what has to be waited for, or undefined when
    * all is in place.
@@ -300,6 +305,11 @@ export class Tenants {
     let left = 0;
     for (const { metadata } of all) left += await stopPods(this.#options.client, metadata.name, how, signal);
     return left;
+  }
+
+  /** Takes account and rights, until `ensure`. Its pods and all else stay. */
+  async suspend(consumer: string, signal: AbortSignal): Promise<void> {
+    await this.#revoke(consumer, signal);
   }
 
   async #revoke(consumer: string, signal: AbortSignal): Promise<void> {

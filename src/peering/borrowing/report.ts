@@ -100,7 +100,9 @@ export const ending = (message: string): PeeringReport => ({
 });
 
 /** In use, or being set up, as the Advertisement's conditions say. */
-function usedReport({ advertisement }: BorrowingFacts): PeeringReport {
+function usedReport({ advertisement, received: { grant } }: BorrowingFacts): PeeringReport {
+  if (grant?.state === 'Pending' && grant.reason === REASONS.suspended)
+    return { ...undecided(grant), phase: 'Accepted' };
   const node = conditionIn(advertisement?.status, ADVERTISEMENT_CONDITIONS.virtualNode);
   if (node?.status !== 'True') return waitReport(node?.message ?? 'agreed on by both');
   return { phase: 'Established', reason: REASONS.ok, message: node.message };

@@ -1,12 +1,17 @@
-import type { PeeringRequest } from '../../api/peering-request.ts';
+import { FOREIGN_CLUSTER_REASONS, type ForeignClusterReason } from '../../api/foreign-cluster.ts';
+import { ANNOTATION_RESUME } from '../../api/names.ts';
+import { type PeeringRequest, peeringRequests, type Suspension } from '../../api/peering-request.ts';
 import type { Tenants } from '../../hosting/tenants/tenants.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Fences } from './fences.ts';
+import { lastsMs, suspensionMessage } from './suspension.ts';
 
 /** How far a tenant has come. */
 export interface SetUp {
   isDone: boolean;
-  /** The fence of a device is closed. */
-  isClosed?: boolean;
+  /** Why what the peer had is closed to it: the fence of a device, or a suspension. */
+  closedBy?: ForeignClusterReason;
   waitsFor?: string;
   lookAgainMs: number;
 }
@@ -40,5 +45,30 @@ export async function closeFence(
   const left = await tenants.close(name, { graceSeconds, elsewhere }, signal);
   const what = left > 0 ? `${left} of its pods are being stopped` : 'its pods here are stopped';
   const waitsFor = `nothing was heard of it for ${afterSeconds} s, so ${what}, as was agreed; they may run there`;
-  return { isDone: false, isClosed: true, waitsFor, lookAgainMs: left > 0 ? STOPPING_MS : LOOK_AGAIN_MS };
+  const lookAgainMs = left > 0 ? STOPPING_MS : LOOK_AGAIN_MS;
+  return { isDone: false, closedBy: FOREIGN_CLUSTER_REASONS.fenced, waitsFor, lookAgainMs };
+}
+
+/** Takes the rights of a suspended peer, and leaves it everything else; undefined: it is not suspended. */
+export async function closeSuspended(
+  { metadata: { name } }: PeeringRequest,
+  suspension: Suspension | undefined,
+  { tenants, clock }: { tenants: Pick<Tenants, 'suspend'>; clock: Pick<Clock, 'now'> },
+  signal: AbortSignal,
+): Promise<SetUp | undefined> {
+  const leftMs = suspension === undefined ? 0 : lastsMs(suspension, clock.now());
+  if (suspension === undefined || leftMs === 0) return undefined;
+  await tenants.suspend(name, signal);
+  const waitsFor = suspensionMessage(name, suspension);
+  return { isDone: false, closedBy: FOREIGN_CLUSTER_REASONS.suspended, waitsFor, lookAgainMs: leftMs };
+}
+
+/** A person's word to end a suspension counts once. */
+export async function forgetResume(
+  client: KubeClient,
+  { metadata: { name, uid } }: PeeringRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { metadata: { uid, annotations: { [ANNOTATION_RESUME]: null } } };
+  await client.patch(peeringRequests, { name }, { type: 'merge', body }, { signal });
 }

@@ -35,6 +35,7 @@ import { Offers } from './offers.ts';
 import { keepOverhead, podOverheadOf, type RuntimeClass } from './pod-overhead.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { Reconciler, type ReconcilerOptions } from './reconciler.ts';
+import { Suspensions } from './suspension.ts';
 
 export type { LendingIntent } from './reconciler.ts';
 
@@ -80,6 +81,7 @@ export class Lending implements LendingSide {
   readonly #credentials: Credentials;
   readonly #fences: Fences;
   readonly #inbox: Inbox;
+  readonly #suspensions = new Suspensions();
   readonly #controller: Controller;
   readonly #changed = new Listeners<[clusterID: string]>();
   /** Calls back when documents or report of that peer may have changed; the returned function ends that. */
@@ -138,6 +140,7 @@ export class Lending implements LendingSide {
       offers: this.#offers,
       tokens: this.tokens,
       fences: this.#fences,
+      suspensions: this.#suspensions,
     });
     this.#controller = new Controller({
       ...common,
@@ -271,6 +274,13 @@ export class Lending implements LendingSide {
   /** For a device whose pods are to run here only while it is heard. Throws Forbidden for others. */
   async renew({ clusterID }: PeerIdentity, params: RenewParams, signal: AbortSignal): Promise<RenewResult> {
     return this.#fences.renew(clusterID, params, signal);
+  }
+
+  /** Takes a peer's rights for a while; `why` is for people, here and over there. */
+  suspend(clusterID: string, why: string): void {
+    if (this.#requests.get(clusterID) === undefined) return;
+    this.#suspensions.note(clusterID, why);
+    this.#add(clusterID);
   }
 
   /** The policy that decides about a peer whose contract is in force. */

@@ -27,7 +27,7 @@ import type { OwnIdentity, PeerLinks } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import { decide, type Decision, policyFor } from './decide.ts';
-import { closeFence, type SetUp } from './closing.ts';
+import { closeFence, closeSuspended, forgetResume, type SetUp } from './closing.ts';
 import type { Fences } from './fences.ts';
 import type { Heard, Inbox } from './inbox.ts';
 import { isEmpty, renewalOf } from '../offer/next-offer.ts';
@@ -43,6 +43,7 @@ import {
   stuckMessage,
   windingDownStatus,
 } from './status.ts';
+import { isLifted, type Suspensions } from './suspension.ts';
 import { windsDownUntil } from './wind-down.ts';
 
 /** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
@@ -64,6 +65,7 @@ export interface ReconcilerOptions extends ClusterBasics {
   offers: Offers;
   tokens: Pick<JoinTokens, 'check'>;
   fences: Pick<Fences, 'isClosed' | 'drop'>;
+  suspensions: Pick<Suspensions, 'of'>;
   stock: Pick<StockWatcher, 'usage'>;
   requests: Pick<Cache<PeeringRequest>, 'get'>;
   policies: Pick<Cache<SharingPolicy>, 'list'>;
@@ -300,8 +302,11 @@ export class Reconciler {
     const promised = agreed && amountsOf(agreed.resources, offer.resources);
     const isNew = contract?.text !== status.contract?.text;
     const wanted = { agreed, isNew, promised, policy: decision.policy.spec };
+    const suspension = this.#options.suspensions.of(request, nowMs);
     const setUp =
-      (await closeFence(request, this.#options, signal)) ?? (await this.#setUp(request, wanted, signal));
+      (await closeFence(request, this.#options, signal)) ??
+      (agreed && (await closeSuspended(request, suspension, this.#options, signal))) ??
+      (await this.#setUp(request, wanted, signal));
     const isSame = offer === status.offer;
     const next = lentStatus(request, {
       decision,
@@ -312,7 +317,8 @@ export class Reconciler {
       promised,
       used: stock.usage(metadata.name),
       isSetUp: setUp.isDone,
-      isClosed: setUp.isClosed === true,
+      closedBy: setUp.closedBy,
+      suspension,
       waitsFor: setUp.waitsFor,
       kinds: tenants.kinds(metadata.name),
       taken,
@@ -321,6 +327,8 @@ export class Reconciler {
       nowMs,
     });
     const useMs = (await this.#recorder.write(request, next, signal)) ?? Infinity;
+    // Not before what it asks for is stored.
+    if (isLifted(request)) await forgetResume(this.#options.client, request, signal);
     const renewalMs = Math.max(1000, renewalOf(offer) - nowMs);
     const graceMs = heard.acceptance === null ? this.#graceMs(heard.acceptanceSince) : 0;
     return {

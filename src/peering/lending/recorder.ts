@@ -14,8 +14,8 @@ import { deepEqual } from '../../lib/equality.ts';
 const USE_INTERVAL_MS = 10_000;
 
 /** Worth an event of their own. */
-const { exceeded, namespaceTaken, stuck, kindRefused, rightsMissing } = PEERING_REQUEST_REASONS;
-const PROBLEMS = [exceeded, namespaceTaken, stuck, kindRefused, rightsMissing];
+const { exceeded, namespaceTaken, stuck, kindRefused, rightsMissing, heedless } = PEERING_REQUEST_REASONS;
+const PROBLEMS = [exceeded, namespaceTaken, stuck, kindRefused, rightsMissing, heedless];
 
 interface StatusRecorderOptions extends ClusterBasics {
   events: EventRecorder;

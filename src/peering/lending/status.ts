@@ -1,5 +1,9 @@
 import { timestamp, type WantedCondition, withCondition } from '../../api/conditions.ts';
-import { FOREIGN_CLUSTER_REASONS, type PeeringPhase } from '../../api/foreign-cluster.ts';
+import {
+  FOREIGN_CLUSTER_REASONS,
+  type ForeignClusterReason,
+  type PeeringPhase,
+} from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
 import {
   contractOf,
@@ -13,6 +17,7 @@ import {
   PEERING_REQUEST_REASONS as REASONS,
   type PeeringRequest,
   type PeeringRequestStatus,
+  type Suspension,
 } from '../../api/peering-request.ts';
 import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
 import type { KindsReport } from '../../hosting/policies/kinds.ts';
@@ -129,8 +134,10 @@ export interface Lent {
   used: ResourceList;
   /** The tenant of the stored contract has all that it needs. */
   isSetUp: boolean;
-  /** Its pods are stopped, since nothing was heard of it. */
-  isClosed: boolean;
+  /** Why what it had is closed to it. */
+  closedBy: ForeignClusterReason | undefined;
+  /** The last one, which may be over. */
+  suspension: Suspension | undefined;
   /** What the set-up waits for. */
   waitsFor: string | undefined;
   kinds: KindsReport | undefined;
@@ -148,7 +155,8 @@ export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestS
   const { status = {} } = request;
   const agreed = contractOf(contract)?.namespaces;
   const made = lent.isSetUp ? agreed : status.tenantNamespaces;
-  const isUp = agreed !== undefined && !lent.isClosed && (lent.isSetUp || isStillUp(status, agreed));
+  const isUp =
+    agreed !== undefined && lent.closedBy === undefined && (lent.isSetUp || isStillUp(status, agreed));
   const { metadata } = decision.policy;
   return {
     ...statusOf(request, phaseOf(lent, isUp)),
@@ -161,6 +169,7 @@ export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestS
       used: lent.used,
       ...present({ promised, tenantNamespaces: made, credentialExpires }),
     }),
+    ...present({ suspension: lent.suspension }),
     conditions: conditionsOf(request, lent.nowMs, lentConditions(lent, isUp)),
   };
 }
@@ -176,16 +185,19 @@ function isStillUp(
 
 type Phase = { phase: PeeringPhase; reason: string; message: string };
 
-function phaseOf({ decision, offer, contract, waitsFor, isClosed }: Lent, isUp: boolean): Phase {
+function phaseOf({ decision, offer, contract, waitsFor, closedBy }: Lent, isUp: boolean): Phase {
   const { message } = decision;
-  const { ok, settingUp, waitingForOffer, fenced } = FOREIGN_CLUSTER_REASONS;
+  const { ok, settingUp, waitingForOffer } = FOREIGN_CLUSTER_REASONS;
   if (contract === undefined) {
     if (offer !== undefined) return { phase: 'Offered', reason: ok, message };
     return { phase: 'Pending', reason: waitingForOffer, message: 'nothing is free that could be lent' };
   }
   if (isUp) return { phase: 'Established', reason: ok, message };
-  const reason = isClosed ? fenced : settingUp;
-  return { phase: 'Accepted', reason, message: waitsFor ?? 'the tenant is being set up' };
+  return {
+    phase: 'Accepted',
+    reason: closedBy ?? settingUp,
+    message: waitsFor ?? 'the tenant is being set up',
+  };
 }
 
 function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
@@ -199,9 +211,11 @@ function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
     const message = isReady
       ? 'namespaces, quota, rights and account are in place'
       : (waitsFor ?? 'being set up');
-    const { fenced, settingUp } = FOREIGN_CLUSTER_REASONS;
-    const reason = isReady ? REASONS.ok : lent.isClosed ? fenced : settingUp;
+    const reason = isReady ? REASONS.ok : (lent.closedBy ?? FOREIGN_CLUSTER_REASONS.settingUp);
     conditions.push(condition(CONDITIONS.tenant, isReady, reason, message));
+  }
+  if (lent.closedBy === FOREIGN_CLUSTER_REASONS.suspended && waitsFor !== undefined) {
+    conditions.push(condition(CONDITIONS.suspended, true, REASONS.heedless, waitsFor));
   }
   if (contract !== undefined && kinds !== undefined) {
     conditions.push(condition(CONDITIONS.kinds, kinds.state === REASONS.ok, kinds.state, kinds.message));

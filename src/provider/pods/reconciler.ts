@@ -165,7 +165,7 @@ export class PodReconciler {
 
   async #refusedCreation(home: Pod, refusal: Refusal, signal: AbortSignal): Outcome {
     const { clock, room } = this.#options;
-    let { requeueAfterMs } = slowRetry(home, clock);
+    let requeueAfterMs = refusal.retryAfterMs ?? slowRetry(home, clock).requeueAfterMs;
     if (refusal.reason === OFFLOADED_REASONS.exceededQuota) {
       const verdict = room.refused(home, refusal.message);
       if (verdict.do === 'end') {
@@ -177,7 +177,8 @@ export class PodReconciler {
     }
     this.#heldRequests.hold(podKey(home), requeueAfterMs);
     const status = refusedStatus(home, refusal, timestamp(clock.now()));
-    await this.#refuse(home, { ...refusal, status }, signal);
+    const { reason, message } = refusal;
+    await this.#refuse(home, { reason, message, status }, signal);
     return { requeueAfterMs };
   }
 

@@ -1,9 +1,12 @@
+import { CAUSE_WRITE_BUDGET } from '../../api/admission.ts';
 import { OFFLOADED_REASONS, type OffloadedReason } from '../../api/names.ts';
-import { errorCode, errorMessage } from '../../lib/errors.ts';
+import { errorCode, errorMessage, type TributaryError } from '../../lib/errors.ts';
 
 export interface Refusal {
   reason: OffloadedReason;
   message: string;
+  /** It passes: when to come again. */
+  retryAfterMs?: number;
 }
 
 /** @param what the object, such as `pod "web"` */
@@ -51,6 +54,12 @@ export function refusalOf(error: unknown): Refusal | undefined {
       return { reason: OFFLOADED_REASONS.invalid, message };
     case 'NotFound':
       return { reason: OFFLOADED_REASONS.tenantNamespace, message };
+    case 'TooManyRequests': {
+      const { causes = [], retryAfterMs = 1000 } = error as TributaryError;
+      // Without that cause, the API server itself has too much to do.
+      if (!causes.some(({ reason }) => reason === CAUSE_WRITE_BUDGET)) return undefined;
+      return { reason: OFFLOADED_REASONS.writesTooMuch, message, retryAfterMs };
+    }
     case 'Unavailable':
       // A required webhook over there does not answer (status 500): that may last, and the pod's owner should know.
       return message.includes('failed calling webhook')

@@ -167,7 +167,9 @@ export class Mirror {
     try {
       return await this.#put(work, wanted, signal);
     } catch (error) {
-      const lesser = refusalOf(error) && work.kind.lesser?.(wanted);
+      const refusal = refusalOf(error);
+      const isForGood = refusal !== undefined && refusal.retryAfterMs === undefined;
+      const lesser = isForGood ? work.kind.lesser?.(wanted) : undefined;
       if (lesser !== undefined) await this.#put(work, lesser, signal);
       throw error;
     }
@@ -221,7 +223,7 @@ export class Mirror {
     const refusal = refusalOf(error);
     if (refusal === undefined) throw error;
     this.#tell(work, refusal);
-    return { requeueAfterMs: REFUSED_RETRY_MS };
+    return { requeueAfterMs: refusal.retryAfterMs ?? REFUSED_RETRY_MS };
   }
 
   /** Home no longer has the object, or it may not travel. A live read first checks that it is really absent. */

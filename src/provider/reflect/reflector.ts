@@ -331,6 +331,7 @@ export class Reflector {
     this.#refusals.set(key, refusal);
     this.#wakeUsers(key);
     if (isNew) this.#tell(kind, work.source, refusal);
+    if (refusal.retryAfterMs !== undefined) return { requeueAfterMs: refusal.retryAfterMs };
     if (isNew) return { requeueAfterMs: RELIST_WAIT_MS };
     return { requeueAfterMs: this.#usersOf(key).length > 0 ? REFUSED_RETRY_MS : IDLE_RETRY_MS };
   }

@@ -98,7 +98,8 @@ export class ClaimReconciler {
         return this.#refuse({ home, reason: CLAIM_REASONS.nameTaken, message, unselect: true }, signal);
       }
       const refusal = refusalOf(error);
-      if (refusal === undefined) throw error;
+      // One that passes is waited for.
+      if (refusal === undefined || refusal.retryAfterMs !== undefined) throw error;
       const message = `the foreign cluster refuses the claim: ${refusal.message}`;
       return this.#refuse({ home, reason: refusal.reason, message, unselect: true }, signal);
     }

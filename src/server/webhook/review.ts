@@ -1,6 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
-import type { Admission, ClaimQuestion, Question } from '../../api/admission.ts';
+import {
+  type Admission,
+  CAUSE_WRITE_BUDGET,
+  type ClaimQuestion,
+  type Question,
+  type WriteQuestion,
+} from '../../api/admission.ts';
 import type { Pod } from '../../api/wire.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { type Fields, isFields, ownField } from '../../lib/fields.ts';
@@ -75,6 +81,8 @@ export interface ReviewRequest {
   /** Undefined: the review is about something that none of our webhooks judges. */
   question: Question | undefined;
   claim?: ClaimQuestion;
+  /** Undefined: it is about something else than a write. */
+  write: WriteQuestion | undefined;
 }
 
 /** Throws Invalid for anything but an AdmissionReview with a request. */
@@ -88,8 +96,32 @@ export function parseReview(text: string): ReviewRequest {
   if (typeof uid !== 'string' || uid === '' || uid.length > MAX_UID_LENGTH) {
     throw new TributaryError('Invalid', 'request.uid is no UID');
   }
-  if (isNewClaim(request)) return { uid, question: undefined, claim: claimOf(request) };
-  return { uid, question: questionOf(request) };
+  const write = writeOf(request);
+  if (isNewClaim(request)) return { uid, write, question: undefined, claim: claimOf(request) };
+  return { uid, write, question: questionOf(request) };
+}
+
+function writeOf(request: Fields): WriteQuestion | undefined {
+  const [operation, said] = [ownField(request, 'operation'), ownField(request, 'resource')];
+  const [now, before] = [ownField(request, 'object'), ownField(request, 'oldObject')];
+  const object = operation === 'DELETE' ? before : now;
+  if (operation !== 'CREATE' && operation !== 'UPDATE' && operation !== 'DELETE') return undefined;
+  if (!isFields(said) || !isFields(object)) return undefined;
+  const text = (holder: Fields, name: string): string => {
+    const value = ownField(holder, name);
+    return typeof value === 'string' ? value : '';
+  };
+  return {
+    namespace: namespaceOf(request),
+    group: text(said, 'group'),
+    resource: text(said, 'resource'),
+    // Empty where the API server is to choose one.
+    name: text(request, 'name'),
+    operation,
+    object,
+    oldObject: isFields(before) ? before : undefined,
+    isDryRun: ownField(request, 'dryRun') === true,
+  };
 }
 
 function questionOf(request: Fields): Question | undefined {
@@ -128,15 +160,14 @@ function claimOf(request: Fields): ClaimQuestion {
 }
 
 /** What is sent back. */
-export function answerOf(uid: string, { patch, warnings, refusal }: Admission): object {
+export function answerOf(uid: string, { patch, warnings, refusal, retryAfterSeconds }: Admission): object {
   return {
     apiVersion: VERSION,
     kind: KIND,
     response: {
       uid,
       allowed: refusal === undefined,
-      // As from a quota: 403 is what whoever asks for the pod gets.
-      ...(refusal !== undefined && { status: { code: 403, reason: 'Forbidden', message: refusal } }),
+      ...(refusal !== undefined && { status: statusOfRefusal(refusal, retryAfterSeconds) }),
       ...(refusal === undefined &&
         patch.length > 0 && {
           patchType: 'JSONPatch',
@@ -146,6 +177,17 @@ export function answerOf(uid: string, { patch, warnings, refusal }: Admission): 
     },
   };
 }
+
+/** As from a quota, 403 is what whoever asks gets; 429 where it may come again. */
+const statusOfRefusal = (message: string, retryAfterSeconds: number | undefined): object =>
+  retryAfterSeconds === undefined
+    ? { code: 403, reason: 'Forbidden', message }
+    : {
+        code: 429,
+        reason: 'TooManyRequests',
+        message,
+        details: { retryAfterSeconds, causes: [{ reason: CAUSE_WRITE_BUDGET, message }] },
+      };
 
 function aboutOf(request: Fields): Question['about'] | undefined {
   if (!isKind(request, 'Pod')) return undefined;

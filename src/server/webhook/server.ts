@@ -178,10 +178,12 @@ export class WebhookServer implements Component {
   }
 
   /** Undefined if the decision failed, or cannot be made now. */
-  #decide({ question, claim }: ReviewRequest, { decide, decideClaim, path }: Hook): Admission | undefined {
-    const namespace = (question ?? claim)?.namespace;
+  #decide({ question, claim, write }: ReviewRequest, hook: Hook): Admission | undefined {
+    const { decide, decideClaim, decideWrite, path } = hook;
+    const namespace = (question ?? claim ?? write)?.namespace;
     try {
-      if (question !== undefined) return decide(question);
+      if (decideWrite !== undefined) return (write && decideWrite(write)) ?? { patch: [], warnings: [] };
+      if (question !== undefined) return decide?.(question) ?? { patch: [], warnings: [] };
       return (claim && decideClaim?.(claim)) ?? { patch: [], warnings: [] };
     } catch (error) {
       const message = errorMessage(error);

@@ -11,13 +11,14 @@ import {
 } from '../../../src/api/admission.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../../src/api/namespace-offloading.ts';
 import type { PeeringRequest } from '../../../src/api/peering-request.ts';
-import { namespaces as namespaceType, pods } from '../../../src/api/resources.ts';
+import { namespaces as namespaceType, pods, resourceQuotas } from '../../../src/api/resources.ts';
 import type { Namespace, Pod, ResourceList } from '../../../src/api/wire.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { parseConfig } from '../../../src/config.ts';
 import { CLUSTER_NAME } from '../../../src/deploy/rights/cluster.ts';
 import { TenantDirectory } from '../../../src/hosting/guests/tenant-directory.ts';
 import { guestAdmission } from '../../../src/hosting/guests/webhook.ts';
+import type { ResourceQuota } from '../../../src/hosting/tenants/quota-recounts.ts';
 import { Caches } from '../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createClient } from '../../../src/kube/http-client.ts';
@@ -26,7 +27,7 @@ import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import type { AdmissionPart } from '../../../src/kube/webhook-configuration.ts';
 import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { ignoring } from '../../../src/lib/errors.ts';
-import { Lifecycle } from '../../../src/lib/lifecycle.ts';
+import { type Component, Lifecycle } from '../../../src/lib/lifecycle.ts';
 import { Listeners } from '../../../src/lib/listeners.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { offloadingAdmission } from '../../../src/offloading/admission/webhook.ts';
@@ -84,6 +85,8 @@ export class WebhookLab {
   #isOpen = false;
   /** What lending has promised, by peer; tests change it. */
   readonly grants: Map<string, ResourceList> = new Map();
+  /** Peers that were found to be so. */
+  readonly heedless: { peer: string; message: string }[] = [];
   #lifecycle: Lifecycle | undefined;
 
   private constructor(cluster: RightsCluster, token: string, admin: KubeClient) {
@@ -159,13 +162,15 @@ export class WebhookLab {
   }
 
   /** The provider's side, with the stock and the tenants as they are on the server, and no lending. */
-  #guests(): { components: (StockWatcher | Informer<Namespace>)[]; part: AdmissionPart } {
+  #guests(): { components: Component[]; part: AdmissionPart } {
     const common = { client: this.#role, clock: this.clock, log: silentLogger };
     const stock = new StockWatcher({ caches: new Caches(common), clock: this.clock });
     const cache = new Informer<Namespace>({ ...common, type: namespaceType, list: {} });
+    const quotas = new Informer<ResourceQuota>({ ...common, type: resourceQuotas, list: {} });
     const tenants = new TenantDirectory({
       tenants: {
         namespaces: cache,
+        quotasOf: () => [...quotas.list()],
         namespacesOf: (peer) =>
           [...cache.list()].filter(({ metadata }) => metadata.labels?.['tributary.dev/peer'] === peer),
       },
@@ -181,8 +186,9 @@ export class WebhookLab {
       account: { namespace: SYSTEM, name: CLUSTER_NAME },
       pods: stock.pods,
       tenants,
+      heedless: (peer, message) => void this.heedless.push({ peer, message }),
     });
-    return { components: [stock, cache], part };
+    return { components: [stock, cache, quotas], part };
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,81 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { ResourceQuota } from '../tenants/quota-recounts.ts';
+
+export interface ObjectCountsOptions {
+  clock: Clock;
+  /** Of a peer: those of all its namespaces, as they are counted now. */
+  quotasOf: (peer: string) => readonly ResourceQuota[];
+}
+
+/** How long something counts that was let in, and that no quota has counted yet. */
+const PENDING_MS = 15_000;
+/** What quotas call kinds that they counted before they counted every kind by `count/`. */
+const PLAIN = ['configmaps', 'secrets', 'services', 'persistentvolumeclaims'];
+
+interface Pending {
+  /** What the quota had counted. */
+  counted: number;
+  /** Until when each counts. */
+  untilMs: number[];
+}
+
+/**
+ * How many objects each peer has over all its namespaces: what their ResourceQuotas have counted, which an API server does before
+ * it stores an object, and what was let in a moment ago. So nobody has to list Secrets.
+ */
+export class ObjectCounts {
+  readonly #options: ObjectCountsOptions;
+  readonly #pending = new Map<string, Pending>();
+
+  constructor(options: ObjectCountsOptions) {
+    this.#options = options;
+  }
+
+  /** Why there is no room for one more; undefined where there is. `most`: how many the peer may have in all. */
+  refusalOf(peer: string, most: number): string | undefined {
+    const used = this.used(peer);
+    if (used < most) return undefined;
+    // The home side recognises it by "exceeded quota".
+    return (
+      `exceeded quota of peer ${peer} over all its namespaces: used ${used} objects, granted ${most}, pods included ` +
+      '(writes.objects of the SharingPolicy of this cluster, and the pods that are lent)'
+    );
+  }
+
+  used(peer: string): number {
+    const quotas = this.#options.quotasOf(peer);
+    return quotas.reduce((sum, quota) => sum + countedBy(quota) + this.#pendingIn(quota), 0);
+  }
+
+  /** One was let in. */
+  admitted(peer: string, namespace: string): void {
+    const quota = this.#options.quotasOf(peer).find(({ metadata }) => metadata.namespace === namespace);
+    if (quota === undefined) return;
+    this.#pendingIn(quota);
+    const { counted, untilMs } = this.#pending.get(namespace) ?? { counted: countedBy(quota), untilMs: [] };
+    untilMs.push(this.#options.clock.monotonic() + PENDING_MS);
+    this.#pending.set(namespace, { counted, untilMs });
+  }
+
+  /** What the quota has counted since is not pending any more; the oldest first. */
+  #pendingIn(quota: ResourceQuota): number {
+    const { namespace = '' } = quota.metadata;
+    const pending = this.#pending.get(namespace);
+    if (pending === undefined) return 0;
+    const [counted, nowMs] = [countedBy(quota), this.#options.clock.monotonic()];
+    const left = pending.untilMs
+      .slice(Math.max(0, counted - pending.counted))
+      .filter((untilMs) => untilMs > nowMs);
+    if (left.length === 0) this.#pending.delete(namespace);
+    else this.#pending.set(namespace, { counted, untilMs: left });
+    return left.length;
+  }
+}
+
+/** Exported for tests. */
+export function countedBy({ status }: Pick<ResourceQuota, 'status'>): number {
+  const counts = Object.entries(status?.used ?? {}).filter(
+    ([key]) => key.startsWith('count/') || PLAIN.includes(key),
+  );
+  return counts.reduce((sum, [, count]) => sum + (Number(count) || 0), 0);
+}

@@ -1,0 +1,62 @@
+import type { WriteQuestion } from '../../api/admission.ts';
+
+/** Of JSON. What etcd stores is smaller for most kinds, which are stored in a denser form. */
+export const bytesOf = (object: object): number => Buffer.byteLength(JSON.stringify(object));
+
+/** Of each version: key, revision, index, and what does not fill a page of etcd's file. */
+const VERSION_BYTES = 1024;
+
+/**
+ * A pod is stored about six times before it is gone: made, bound by the scheduler, three times with a new status of its kubelet,
+ * and once to be deleted. The events about it are as large as the bytes that are added to each version.
+ */
+const VERSIONS_OF_POD = 6;
+/** A pod that changes: itself, and twice with a new status. */
+const VERSIONS_OF_CHANGE = 3;
+/** For each pod that a Service may select: an endpoint, in its EndpointSlice and in the older Endpoints. */
+const ENDPOINT_BYTES = 512;
+
+/** What etcd pays in all for a new pod, or for a change of it; in bytes. */
+export const costOfPodWrite = (bytes: number, isNew: boolean): number =>
+  (VERSION_BYTES + bytes) * (isNew ? VERSIONS_OF_POD : VERSIONS_OF_CHANGE);
+
+/** `pods`: how many pods of the peer are in that namespace. */
+export function costOfWrite(
+  { resource, group, operation }: WriteQuestion,
+  bytes: number,
+  pods: number,
+): number {
+  if (group === '' && resource === 'pods' && operation === 'UPDATE') return costOfPodWrite(bytes, false);
+  const followers = group === '' && resource === 'services' ? pods * ENDPOINT_BYTES : 0;
+  return VERSION_BYTES + bytes + followers;
+}
+
+/** An API server stores no update that changes nothing. */
+export const changesNothing = ({ operation, object, oldObject }: WriteQuestion): boolean =>
+  operation === 'UPDATE' && oldObject !== undefined && JSON.stringify(object) === JSON.stringify(oldObject);
+
+const KIB = 1024;
+/** Bytes are base64 in a Secret, and some characters are two in JSON. */
+const DATA_FACTOR = 4 / 3;
+const DATA_METADATA = 32 * KIB;
+
+/** Why an object is too large; undefined where it is not. `objectKiB` as in WriteTerms. */
+export function tooLarge(
+  { group, resource }: Pick<WriteQuestion, 'group' | 'resource'>,
+  bytes: number,
+  objectKiB: number,
+): string | undefined {
+  const most = mostBytes(group === '' ? resource : '', objectKiB * KIB);
+  if (bytes <= most) return undefined;
+  const name = group === '' ? resource : `${resource}.${group}`;
+  return (
+    `${name} of peers are of ${Math.floor(most)} bytes at most, this one is of ${bytes} ` +
+    '(writes.objectKiB of the SharingPolicy of this cluster)'
+  );
+}
+
+function mostBytes(resource: string, most: number): number {
+  if (resource === 'pods') return most / 2;
+  // A ValidatingAdmissionPolicy in the API server itself bounds what they hold (policies/data.ts).
+  return resource === 'configmaps' || resource === 'secrets' ? most * DATA_FACTOR + DATA_METADATA : most;
+}
