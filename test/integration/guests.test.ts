@@ -261,7 +261,7 @@ test(
     const env = Array.from({ length: 30 }, (_, index) => ({ name: `V${index}`, value: 'x'.repeat(10_000) }));
     const container = { name: 'main', image: 'example/none:1', env, resources: { requests: { cpu: '1m' } } };
     await expect(make('rome-a', 'large', '1m', { spec: { containers: [container] } })).rejects.toThrow(
-      /pods of peers are of 262144 bytes at most, this one is of 3/u,
+      /pods of peers are of 65536 bytes at most, this one is of 3/u,
     );
     await untilMade('rome-a', 'small', '1m');
     const debugged = async (name: string, more: object): Promise<unknown> =>
@@ -275,7 +275,7 @@ test(
         { subresource: 'ephemeralcontainers' },
       );
     await debugged('look', {});
-    await expect(debugged('fill', { env })).rejects.toThrow(/pods of peers are of 262144 bytes at most/u);
+    await expect(debugged('fill', { env })).rejects.toThrow(/pods of peers are of 65536 bytes at most/u);
     await clear();
   },
   TIMEOUT_MS,

@@ -10,7 +10,7 @@ export interface ObjectCountsOptions {
 /** How long something counts that was let in, and that no quota has counted yet. */
 const PENDING_MS = 15_000;
 /** What quotas call kinds that they counted before they counted every kind by `count/`. */
-const PLAIN = ['configmaps', 'secrets', 'services', 'persistentvolumeclaims'];
+const PLAIN: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'services', 'persistentvolumeclaims']);
 
 interface Pending {
   /** What the quota had counted. */
@@ -75,7 +75,7 @@ export class ObjectCounts {
 /** Exported for tests. */
 export function countedBy({ status }: Pick<ResourceQuota, 'status'>): number {
   const counts = Object.entries(status?.used ?? {}).filter(
-    ([key]) => key.startsWith('count/') || PLAIN.includes(key),
+    ([key]) => key.startsWith('count/') || PLAIN.has(key),
   );
   return counts.reduce((sum, [, count]) => sum + (Number(count) || 0), 0);
 }

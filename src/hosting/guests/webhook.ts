@@ -72,13 +72,7 @@ export function guestAdmission({
   });
   const writes = new GuestWrites({ clock, tenants, ledger, heedless });
   const admission = new GuestAdmission({ tenants, ledger, storage, writes });
-  // A charge takes room, and whoever reaches the port may ask: so only those who can read the configuration know the paths.
-  const secret = randomBytes(16).toString('hex');
-  const [quotaPath, writesPath, leasesPath] = [
-    `/guests/quota/${secret}`,
-    `/guests/writes/${secret}`,
-    `/guests/leases/${secret}`,
-  ];
+  const { quotaPath, writesPath, leasesPath } = secretPaths();
   const charged = isCharged(account);
   const facts = (place: WebhookPlace): GuestWebhookFacts => ({ ...place, hasTenants: tenants.hasTenants() });
   return {
@@ -110,6 +104,13 @@ export function guestAdmission({
     ],
     onChange: (listener) => tenants.onTenants(listener),
   };
+}
+
+/** A charge takes room, and whoever reaches the port may ask: so only those who can read the configuration know the paths. */
+function secretPaths(): { quotaPath: string; writesPath: string; leasesPath: string } {
+  const secret = randomBytes(16).toString('hex');
+  const pathOf = (what: string): string => `/guests/${what}/${secret}`;
+  return { quotaPath: pathOf('quota'), writesPath: pathOf('writes'), leasesPath: pathOf('leases') };
 }
 
 /**

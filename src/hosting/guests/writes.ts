@@ -64,7 +64,7 @@ export class GuestWrites {
   /** A pod that is made, or changed by a subresource. Undefined: it may be stored. */
   pod(tenant: GuestTenant, { pod, namespace, isNew, isDryRun }: PodWrite): Admission | undefined {
     const bytes = bytesOf(pod);
-    const { name = '' } = pod.metadata;
+    const { name } = pod.metadata;
     const cost = costOfPodWrite(bytes, isNew);
     return this.#charge(tenant, { ...PODS, namespace, name, bytes, cost, isNew, isDryRun });
   }

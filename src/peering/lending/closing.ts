@@ -1,4 +1,5 @@
 import { FOREIGN_CLUSTER_REASONS, type ForeignClusterReason } from '../../api/foreign-cluster.ts';
+import type { Contract } from '../../api/offer.ts';
 import { ANNOTATION_RESUME } from '../../api/names.ts';
 import { type PeeringRequest, peeringRequests, type Suspension } from '../../api/peering-request.ts';
 import type { Tenants } from '../../hosting/tenants/tenants.ts';
@@ -18,7 +19,8 @@ export interface SetUp {
 
 interface ClosingParts {
   fences: Pick<Fences, 'isClosed' | 'drop'>;
-  tenants: Pick<Tenants, 'close'>;
+  tenants: Pick<Tenants, 'close' | 'suspend'>;
+  clock: Pick<Clock, 'now'>;
   intents: { intent(clusterID: string): { returning?: { nodes: readonly string[] } } };
 }
 
@@ -28,7 +30,7 @@ const STOPPING_MS = 1000;
 const LOOK_AGAIN_MS = 5000;
 
 /** Stops what runs of a device that was not heard for as long as was agreed; undefined: it may run. */
-export async function closeFence(
+async function closeFence(
   { metadata: { name }, spec }: PeeringRequest,
   { fences, tenants, intents }: ClosingParts,
   signal: AbortSignal,
@@ -49,11 +51,23 @@ export async function closeFence(
   return { isDone: false, closedBy: FOREIGN_CLUSTER_REASONS.fenced, waitsFor, lookAgainMs };
 }
 
+/** Closes what a peer has to it, where anything is the case that asks for that; undefined: it is open. */
+export async function closed(
+  request: PeeringRequest,
+  { agreed, suspension }: { agreed: Contract | undefined; suspension: Suspension | undefined },
+  parts: ClosingParts,
+  signal: AbortSignal,
+): Promise<SetUp | undefined> {
+  const fenced = await closeFence(request, parts, signal);
+  if (fenced !== undefined || agreed === undefined) return fenced;
+  return closeSuspended(request, suspension, parts, signal);
+}
+
 /** Takes the rights of a suspended peer, and leaves it everything else; undefined: it is not suspended. */
-export async function closeSuspended(
+async function closeSuspended(
   { metadata: { name } }: PeeringRequest,
   suspension: Suspension | undefined,
-  { tenants, clock }: { tenants: Pick<Tenants, 'suspend'>; clock: Pick<Clock, 'now'> },
+  { tenants, clock }: ClosingParts,
   signal: AbortSignal,
 ): Promise<SetUp | undefined> {
   const leftMs = suspension === undefined ? 0 : lastsMs(suspension, clock.now());

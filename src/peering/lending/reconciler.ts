@@ -27,7 +27,7 @@ import type { OwnIdentity, PeerLinks } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import { decide, type Decision, policyFor } from './decide.ts';
-import { closeFence, closeSuspended, forgetResume, type SetUp } from './closing.ts';
+import { closed, forgetResume, type SetUp } from './closing.ts';
 import type { Fences } from './fences.ts';
 import type { Heard, Inbox } from './inbox.ts';
 import { isEmpty, renewalOf } from '../offer/next-offer.ts';
@@ -303,10 +303,9 @@ export class Reconciler {
     const isNew = contract?.text !== status.contract?.text;
     const wanted = { agreed, isNew, promised, policy: decision.policy.spec };
     const suspension = this.#options.suspensions.of(request, nowMs);
+    const closing = { agreed, suspension };
     const setUp =
-      (await closeFence(request, this.#options, signal)) ??
-      (agreed && (await closeSuspended(request, suspension, this.#options, signal))) ??
-      (await this.#setUp(request, wanted, signal));
+      (await closed(request, closing, this.#options, signal)) ?? (await this.#setUp(request, wanted, signal));
     const isSame = offer === status.offer;
     const next = lentStatus(request, {
       decision,

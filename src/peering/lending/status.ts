@@ -220,20 +220,16 @@ function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
   if (contract !== undefined && kinds !== undefined) {
     conditions.push(condition(CONDITIONS.kinds, kinds.state === REASONS.ok, kinds.state, kinds.message));
   }
-  if (contract !== undefined) {
-    const breach = breachOf(used, promised);
-    conditions.push(
-      breach === undefined
-        ? condition(CONDITIONS.withinContract, true, REASONS.ok, 'no more is used than was agreed')
-        : condition(
-            CONDITIONS.withinContract,
-            false,
-            REASONS.exceeded,
-            `more is used than is lent now: ${breach}; running pods stay, new ones are refused by quota in each namespace`,
-          ),
-    );
-  }
+  if (contract !== undefined) conditions.push(useCondition(used, promised));
   return conditions;
+}
+
+function useCondition(used: ResourceList, promised: ResourceList): WantedCondition {
+  const breach = breachOf(used, promised);
+  if (breach === undefined)
+    return condition(CONDITIONS.withinContract, true, REASONS.ok, 'no more is used than was agreed');
+  const message = `more is used than is lent now: ${breach}; running pods stay, new ones are refused by quota in each namespace`;
+  return condition(CONDITIONS.withinContract, false, REASONS.exceeded, message);
 }
 
 function statusOf(request: PeeringRequest, { phase, reason, message }: Phase): PeeringRequestStatus {

@@ -17,6 +17,15 @@ test.each<[ErrorCode, string, string | undefined]>([
   expect(refusalOf(new TributaryError(code, message))?.reason).toBe(reason);
 });
 
+test('a budget of writes that is spent is told apart from a server with too much to do', () => {
+  const causes = [{ reason: 'WriteBudgetSpent', message: 'x' }];
+  expect(refusalOf(new TributaryError('TooManyRequests', 'x', { causes, retryAfterMs: 7000 }))).toEqual({
+    reason: 'WriteBudgetSpent',
+    message: 'x',
+    retryAfterMs: 7000,
+  });
+});
+
 test.each([
   ['violates PodSecurity "baseline:latest": privileged (container "main" ...)', 'podSecurity'],
   ['their priority is bounded by the annotation tributary.dev/max-priority', 'maxPriority'],
