@@ -1,5 +1,6 @@
 import type { Attack } from './attack.ts';
 import { GuestAttack } from './guest.ts';
+import { HonestUse } from './honest.ts';
 
 /** All attackers, by name. Each run of the bench has one, on a cluster of its own. */
 export const ATTACKS: readonly (() => Attack)[] = [
@@ -18,4 +19,5 @@ export const ATTACKS: readonly (() => Attack)[] = [
       peers: 1,
       isPatient: false,
     }),
+  () => new HonestUse(),
 ];

@@ -414,10 +414,10 @@ test(
           async (type) => (await lab.admin.get(type, ref).catch(() => undefined))?.webhooks?.length ?? 0,
         ),
       );
-    expect(await hooks()).toEqual([1, 2]);
+    expect(await hooks()).toEqual([1, 5]);
     await lab.admin.delete(validatingWebhookConfigurations, ref);
     await lab.admin.patch(mutatingWebhookConfigurations, ref, { type: 'merge', body: { webhooks: [] } });
-    await eventually('both are back', async () => (await hooks()).join() === '1,2');
+    await eventually('both are back', async () => (await hooks()).join() === '1,5');
     const made = await lab.admin.get(validatingWebhookConfigurations, ref);
     expect(made.metadata.ownerReferences).toMatchObject([{ kind: 'Namespace', name: 'tributary-system' }]);
     for (const namespace of TENANTS)

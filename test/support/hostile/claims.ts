@@ -114,7 +114,7 @@ export const HOSTILE_CLAIMS: readonly HostileRow[] = [
     CONFIG_MAPS,
     'half-of-the-store',
     "the provider's etcd, in few objects",
-    'bytes at most',
+    'KiB at most',
     configMap('hostile-half', {
       data: { a: 'x'.repeat(300_000) },
       binaryData: { b: Buffer.alloc(300_000).toString('base64') },
@@ -124,7 +124,7 @@ export const HOSTILE_CLAIMS: readonly HostileRow[] = [
     SECRETS,
     'half-of-the-store-secret',
     "the provider's etcd, in few objects",
-    'bytes at most',
+    'KiB at most',
     secret('hostile-half', { data: { a: Buffer.alloc(600_000).toString('base64') } }),
   ),
   makes(

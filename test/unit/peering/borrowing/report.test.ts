@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { BorrowingFacts, OfferAssessment } from '../../../../src/peering/borrowing/facts.ts';
-import { restReport } from '../../../../src/peering/borrowing/report.ts';
+import type { BorrowingFacts, OfferAssessment, Step } from '../../../../src/peering/borrowing/facts.ts';
+import { reportOf, restReport } from '../../../../src/peering/borrowing/report.ts';
 import type { GrantDocument } from '../../../../src/peering/protocol/documents.ts';
 
 const asking = (grant?: GrantDocument): BorrowingFacts =>
@@ -43,5 +43,14 @@ test('a denial over there is none here', () => {
     phase: 'Denied',
     reason: 'DeniedByPeer',
     message: 'the provider says: not you',
+  });
+});
+
+test('a suspension is shown with its reason, although all that was agreed on is in use', () => {
+  const grant: GrantDocument = { state: 'Pending', reason: 'Suspended', message: 'suspended until noon' };
+  expect(reportOf(asking(grant), { kind: 'use' } as Step)).toEqual({
+    phase: 'Accepted',
+    reason: 'Suspended',
+    message: 'the provider says: suspended until noon',
   });
 });
