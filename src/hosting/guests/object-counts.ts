@@ -26,6 +26,8 @@ interface Pending {
 export class ObjectCounts {
   readonly #options: ObjectCountsOptions;
   readonly #pending = new Map<string, Pending>();
+  /** Quotas are never changed in place: a new count is a new object. */
+  readonly #counted = new WeakMap<object, number>();
 
   constructor(options: ObjectCountsOptions) {
     this.#options = options;
@@ -44,7 +46,7 @@ export class ObjectCounts {
 
   used(peer: string): number {
     const quotas = this.#options.quotasOf(peer);
-    return quotas.reduce((sum, quota) => sum + countedBy(quota) + this.#pendingIn(quota), 0);
+    return quotas.reduce((sum, quota) => sum + this.#countedBy(quota) + this.#pendingIn(quota), 0);
   }
 
   /** One was let in. */
@@ -52,9 +54,9 @@ export class ObjectCounts {
     const quota = this.#options.quotasOf(peer).find(({ metadata }) => metadata.namespace === namespace);
     if (quota === undefined) return;
     this.#pendingIn(quota);
-    const { counted, untilMs } = this.#pending.get(namespace) ?? { counted: countedBy(quota), untilMs: [] };
-    untilMs.push(this.#options.clock.monotonic() + PENDING_MS);
-    this.#pending.set(namespace, { counted, untilMs });
+    const pending = this.#pending.get(namespace) ?? { counted: this.#countedBy(quota), untilMs: [] };
+    pending.untilMs.push(this.#options.clock.monotonic() + PENDING_MS);
+    this.#pending.set(namespace, pending);
   }
 
   /** What the quota has counted since is not pending any more; the oldest first. */
@@ -62,20 +64,23 @@ export class ObjectCounts {
     const { namespace = '' } = quota.metadata;
     const pending = this.#pending.get(namespace);
     if (pending === undefined) return 0;
-    const [counted, nowMs] = [countedBy(quota), this.#options.clock.monotonic()];
+    const [now, nowMs] = [this.#countedBy(quota), this.#options.clock.monotonic()];
     const left = pending.untilMs
-      .slice(Math.max(0, counted - pending.counted))
+      .slice(Math.max(0, now - pending.counted))
       .filter((untilMs) => untilMs > nowMs);
     if (left.length === 0) this.#pending.delete(namespace);
-    else this.#pending.set(namespace, { counted, untilMs: left });
+    else this.#pending.set(namespace, { counted: now, untilMs: left });
     return left.length;
   }
-}
 
-/** Exported for tests. */
-export function countedBy({ status }: Pick<ResourceQuota, 'status'>): number {
-  const counts = Object.entries(status?.used ?? {}).filter(
-    ([key]) => key.startsWith('count/') || PLAIN.has(key),
-  );
-  return counts.reduce((sum, [, count]) => sum + (Number(count) || 0), 0);
+  #countedBy(quota: ResourceQuota): number {
+    const known = this.#counted.get(quota);
+    if (known !== undefined) return known;
+    const counts = Object.entries(quota.status?.used ?? {}).filter(
+      ([key]) => key.startsWith('count/') || PLAIN.has(key),
+    );
+    const sum = counts.reduce((all, [, count]) => all + (Number(count) || 0), 0);
+    this.#counted.set(quota, sum);
+    return sum;
+  }
 }
