@@ -71,7 +71,7 @@ export function roomFor(
 }
 
 /** Identities are cheap, so new peers are limited: so many at once, then at this rate. */
-const RATE = { burst: 50, perSecond: 5 };
+const RATE = { burst: 100, perSecond: 1 };
 const NO_ROOM_MS = 30_000;
 
 /** Makes the objects of peers that come by themselves, and removes those that nobody sees any more. */

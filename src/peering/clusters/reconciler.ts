@@ -16,6 +16,7 @@ import { BY_IDENTITY, idOf, isDeleting, isInUse, isPeered, primaryOf } from './f
 import { networkSettlesAt } from './network.ts';
 import type { ReconcilerOptions } from './options.ts';
 import { endpointsOf, nextExpiryOf } from './sightings.ts';
+import { StatusPaces } from './status-paces.ts';
 import { forgeStatus, isHandingOver, newsOf, ownPart } from './status.ts';
 
 const CONCURRENCY = 4;
@@ -31,6 +32,7 @@ export class ForeignClusterReconciler {
   readonly #controller: Controller;
   readonly #targets: DialTargets;
   readonly #discovered: DiscoveredClusters;
+  readonly #paces: StatusPaces;
   /** By UID, the monotonic time at which we first saw the deletion: the clock of the API server is not trusted alone. */
   readonly #deletions = new Map<string, number>();
 
@@ -47,6 +49,7 @@ export class ForeignClusterReconciler {
     });
     this.#targets = new DialTargets(options, (name) => this.#controller.add(name));
     this.#discovered = new DiscoveredClusters(options);
+    this.#paces = new StatusPaces(clock);
   }
 
   components(): Component[] {
@@ -125,8 +128,8 @@ export class ForeignClusterReconciler {
       await (holds ? removeFinalizer : addFinalizer)(client, foreignClusters, cluster, change);
       return {};
     }
-    await this.#writeStatus(seen, signal);
-    return this.#again(seen);
+    const waitMs = await this.#writeStatus(seen, signal);
+    return waitMs > 0 ? { requeueAfterMs: waitMs } : this.#again(seen);
   }
 
   #factsOf(cluster: ForeignCluster): ForeignClusterFacts {
@@ -162,22 +165,26 @@ export class ForeignClusterReconciler {
 
   /**
    * One patch of our own fields where any differs. It names the version, so that it is never made from an old state.
-   * Discovery patches its fields without a version, so that of both it is us who try again.
+   * Discovery patches its fields without a version, so that of both it is us who try again. Returns how long to wait where it
+   * changes too often, in milliseconds.
    */
-  async #writeStatus(seen: ForeignClusterFacts, signal: AbortSignal): Promise<void> {
+  async #writeStatus(seen: ForeignClusterFacts, signal: AbortSignal): Promise<number> {
     const { client, events } = this.#options;
     const { cluster } = seen;
     const after = forgeStatus(seen);
     const status = mergePatchOf(ownPart(cluster.status), after);
-    if (status === undefined) return;
+    if (status === undefined) return 0;
+    const waitMs = this.#paces.turn(seen);
+    if (waitMs > 0) return waitMs;
     const { name, uid, resourceVersion } = cluster.metadata;
     const patch = { type: 'merge', body: { metadata: { uid, resourceVersion }, status } } as const;
     const writing = client.patch(foreignClusters, { name }, patch, { subresource: 'status', signal });
-    if ((await writing.catch(ignoring('NotFound'))) === undefined) return;
+    if ((await writing.catch(ignoring('NotFound'))) === undefined) return 0;
     const subject = { apiVersion: API_VERSION, kind: 'ForeignCluster', metadata: cluster.metadata };
     for (const { type, reason, message } of newsOf(cluster.status, after)) {
       events.event(subject, type, reason, message);
     }
+    return 0;
   }
 
   /** When time alone will change something: a sighting expires, ours is to be renewed, a grace period ends, a tunnel stays down. */
@@ -205,8 +212,8 @@ export class ForeignClusterReconciler {
     const isBusy = seen.duplicateOf === undefined && isPeered(seen.outgoing, seen.incoming);
     if (leftMs > 0 && isHandingOver(seen)) return { requeueAfterMs: HAND_OVER_MS };
     if (isBusy && leftMs > 0) {
-      await this.#writeStatus(seen, signal);
-      return { requeueAfterMs: leftMs };
+      const waitMs = await this.#writeStatus(seen, signal);
+      return { requeueAfterMs: waitMs > 0 ? Math.min(waitMs, leftMs) : leftMs };
     }
     if (isBusy) {
       log.warn('a peering was not taken down in time; its ForeignCluster is released nevertheless', {

@@ -2,7 +2,8 @@ import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { BorrowingSide, LendingSide, NetworkSide, PeerIdentity, ServicesSide } from '../ports.ts';
-import type { DocumentChanges } from '../protocol/documents.ts';
+import { DOCUMENT_KINDS, type DocumentChanges } from '../protocol/documents.ts';
+import type { DocumentPaces } from './document-paces.ts';
 
 export interface DeliveryOptions extends Basics {
   peer: PeerIdentity;
@@ -14,6 +15,8 @@ export interface DeliveryOptions extends Basics {
   network?: Pick<NetworkSide, 'received'>;
   /** Likewise. */
   services?: Pick<ServicesSide, 'received'>;
+  /** How often each of its documents may change. */
+  paces: Pick<DocumentPaces, 'turn'>;
   random: Random;
 }
 
@@ -40,6 +43,9 @@ const MIN_RETRY_MS = 50;
  * failure is ours (the API server is away), it tries again by itself until it succeeds or something newer comes. If the
  * peer has gone since, it keeps only withdrawals, which must not be lost; the peer says the rest again when it comes
  * back, and strangers that come under ever new names leave nothing behind.
+ *
+ * A document that changes too often waits for its turn, and its last version is handed over. The sender is told at once
+ * that it has arrived, since what else it has to say is not to wait; what is wrong with such a document is only logged.
  */
 export class Delivery {
   readonly #options: DeliveryOptions;
@@ -84,14 +90,34 @@ export class Delivery {
     while (!signal.aborted && (this.#acknowledges.length > 0 || Object.keys(this.#waiting).length > 0)) {
       const [changes, acknowledges] = [this.#waiting, this.#acknowledges];
       [this.#waiting, this.#acknowledges] = [{}, []];
-      const { problem, again } = await this.#deliver(changes);
+      const { due, later, waitMs } = this.#inTurn(
+        acknowledges.length > 0 ? changes : this.#worthAnother(changes),
+      );
+      const { problem, again } = await this.#deliver(due);
       this.#tell(problem);
       for (const acknowledge of acknowledges) acknowledge(problem);
       // What has come meanwhile is newer.
-      this.#waiting = { ...again, ...this.#waiting };
-      if (Object.keys(again).length === 0) this.#backoff.reset();
-      else await this.#pause(signal);
+      this.#waiting = { ...later, ...again, ...this.#waiting };
+      const hasFailed = Object.keys(again).length > 0;
+      if (!hasFailed) this.#backoff.reset();
+      const pauseMs = Math.min(waitMs, hasFailed ? MIN_RETRY_MS + this.#backoff.next() : Infinity);
+      if (pauseMs < Infinity) await this.#pause(pauseMs, signal);
     }
+  }
+
+  /** Those whose turn it is, those that have to wait, and how long until it is the turn of the first of them. */
+  #inTurn(changes: DocumentChanges): { due: DocumentChanges; later: DocumentChanges; waitMs: number } {
+    const { paces, peer } = this.#options;
+    const [due, later]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
+    let soonestMs = Infinity;
+    for (const kind of DOCUMENT_KINDS) {
+      const document = changes[kind];
+      if (document === undefined) continue;
+      const waitMs = paces.turn(peer.clusterID, kind, document);
+      (waitMs === 0 ? due : later)[kind] = document;
+      if (waitMs > 0) soonestMs = Math.min(soonestMs, waitMs);
+    }
+    return { due, later, waitMs: soonestMs };
   }
 
   /** Returns what to tell the sender, and what to try again. */
@@ -126,11 +152,11 @@ export class Delivery {
     this.#lastProblem = problem;
   }
 
-  async #pause(signal: AbortSignal): Promise<void> {
+  async #pause(forMs: number, signal: AbortSignal): Promise<void> {
     if (this.#acknowledges.length > 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const cancel = this.#options.clock.after(MIN_RETRY_MS + this.#backoff.next(), resolve);
+    const cancel = this.#options.clock.after(forMs, resolve);
     const stop = (): void => resolve();
     signal.addEventListener('abort', stop, { once: true });
     await promise;

@@ -23,6 +23,7 @@ import type { CallMethod, Calls } from '../protocol/documents.ts';
 import { callHandlers, type CallHandlers, type DialBack } from './answers.ts';
 import { WebSocketChannel } from './channel.ts';
 import type { Dialler } from './contest.ts';
+import { DocumentPaces } from './document-paces.ts';
 import { DEFAULT_DIAL_TIMES, type DialTimes, type LinkOutcome } from './dial-loop.ts';
 import { Dialer, type Secured } from './dialer.ts';
 import { type HelloOptions, helloTo, type NetworkKey, provedKeys, type SelfDescription } from './hello.ts';
@@ -71,6 +72,7 @@ export class LinkRegistry implements PeerLinks, Component {
   readonly #handlers: CallHandlers;
   readonly #targets: Targets;
   readonly #slots = new Map<string, PeerSlot>();
+  readonly #paces: DocumentPaces;
   readonly #listeners = new Listeners<[key: LinkKey]>();
   readonly onChange: Listeners<[key: LinkKey]>['add'] = this.#listeners.add;
   /** Resolved when it is known what became of a link that we have dialled. */
@@ -89,6 +91,7 @@ export class LinkRegistry implements PeerLinks, Component {
     this.#quiet = new QuietLog({ log, clock });
     this.#dialer = new Dialer({ certificate, clock, connectMs: this.#times.connectMs });
     this.#handlers = callHandlers(lending, dialBack);
+    this.#paces = new DocumentPaces(clock);
     this.#targets = new Targets({
       own: () => options.identity.clusterID,
       dialer: this.#dialer,
@@ -249,7 +252,7 @@ export class LinkRegistry implements PeerLinks, Component {
     const slot = new PeerSlot({
       peer,
       own: this.#options.identity.clusterID,
-      delivery: { ...this.#options, log },
+      delivery: { ...this.#options, paces: this.#paces, log },
       changed: () => this.#changed(slot),
     });
     this.#slots.set(clusterID, slot);

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../../../src/lib/clock.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Delivery } from '../../../../src/peering/link/delivery.ts';
+import { DocumentPaces } from '../../../../src/peering/link/document-paces.ts';
 import type { DocumentChanges, Documents } from '../../../../src/peering/protocol/documents.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
@@ -103,6 +104,7 @@ test('that cannot be taken yet is handed over again while its sender is linked, 
         return Promise.reject(new TributaryError('Unavailable', 'not peered'));
       },
     },
+    paces: new DocumentPaces(clock),
     clock,
     random: () => 0.5,
     log: silentLogger,

@@ -7,6 +7,7 @@ import { silentLogger } from '../../../../src/lib/log.ts';
 import { OutgoingCalls } from '../../../../src/peering/link/calls.ts';
 import { contest } from '../../../../src/peering/link/contest.ts';
 import { Delivery } from '../../../../src/peering/link/delivery.ts';
+import { DocumentPaces } from '../../../../src/peering/link/document-paces.ts';
 import { Heartbeat } from '../../../../src/peering/link/heartbeat.ts';
 import {
   commonProtocol,
@@ -269,6 +270,7 @@ describe('delivery', () => {
       isPresent,
       lending: { received },
       borrowing: { received },
+      paces: new DocumentPaces(clock),
       clock,
       random: () => 0.5,
       log: silentLogger,

@@ -2,6 +2,7 @@ import { TributaryError } from '../../../../../src/lib/errors.ts';
 import { Listeners } from '../../../../../src/lib/listeners.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
 import { Delivery } from '../../../../../src/peering/link/delivery.ts';
+import { DocumentPaces } from '../../../../../src/peering/link/document-paces.ts';
 import { Outbox } from '../../../../../src/peering/link/outbox.ts';
 import type { LinkView, PeerLinks } from '../../../../../src/peering/ports.ts';
 import type { DocumentChanges, RenewParams } from '../../../../../src/peering/protocol/documents.ts';
@@ -119,7 +120,15 @@ export class TetherLink {
         documents: () => ({ ...lending.documents(id), ...borrowing.documents(id) }),
         send: (message, changes) => this.#send(name, message, changes),
       }),
-      delivery: new Delivery({ ...common, peer, isPresent, lending, borrowing, random: () => 0.5 }),
+      delivery: new Delivery({
+        ...common,
+        peer,
+        isPresent,
+        lending,
+        borrowing,
+        paces: new DocumentPaces(this.#clock),
+        random: () => 0.5,
+      }),
     };
     return end;
   }
