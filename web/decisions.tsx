@@ -55,6 +55,7 @@ export function Decision({ cluster, what, decision, run }: Waiting & { run: Do }
         {decision.namespaces && decision.namespaces.length > 0 && (
           <>
             , for <span class="mono">{decision.namespaces.join(', ')}</span>
+            {decision.moreNamespaces !== undefined && <> and {decision.moreNamespaces} more</>}
           </>
         )}
       </p>

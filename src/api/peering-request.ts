@@ -11,6 +11,8 @@ export interface PeeringRequestSpec {
   clusterName?: string;
   /** Its namespaces that it wants to offload to us. */
   namespaces: string[];
+  /** How many more it wants than are named here. Only while nobody has let it in. */
+  moreNamespaces?: number;
   /** Of those, the ones whose tenant must have a certain name, or there shall be none. */
   tenantNames?: NamespaceOffer[];
   /** It hands itself over to us: we are to use it, with all that it has. */

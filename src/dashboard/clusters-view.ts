@@ -113,11 +113,14 @@ const WAITING = 'WaitingForApproval';
 function requestModel({ metadata, spec, status = {} }: PeeringRequest): DecisionModel {
   const { phase = 'Pending', reason, message, policy, offer, promised, used } = status;
   const resources = promised ?? offer?.resources;
+  const shown = spec.namespaces.slice(0, 50);
+  const more = spec.namespaces.length - shown.length + (spec.moreNamespaces ?? 0);
   return {
     name: metadata.name,
     waits: spec.approval === undefined && reason === WAITING,
     state: phase,
-    namespaces: spec.namespaces.slice(0, 50).map(word),
+    namespaces: shown.map(word),
+    ...(more > 0 && { moreNamespaces: more }),
     ...said(reason, message),
     ...present({ word: spec.approval, policy, resources, used }),
   };

@@ -36,6 +36,8 @@ export interface DecisionModel {
   policy?: string;
   /** Home namespaces that the peer asks for. */
   namespaces?: string[];
+  /** How many more it asks for. */
+  moreNamespaces?: number;
   /** Offered to us, or promised by us. */
   resources?: Record<string, string>;
   /** Used of what we promised. */

@@ -31,7 +31,14 @@ const spec: Schema = objectOf<PeeringRequestSpec>(
   {
     clusterID: clusterID('The cluster that asks; also the name of this object. It has proved this identity.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
-    namespaces: homeNamespaces('Its namespaces whose pods it wants to run here.'),
+    namespaces: homeNamespaces(
+      'Its namespaces whose pods it wants to run here. Of a cluster that nobody has let in, only as many as fit into 1 KiB.',
+    ),
+    moreNamespaces: int64(
+      'How many more namespaces it wants than are named here. Only while nobody has let it in; then all are named. What it ' +
+        'wants it may change at any time, also after your decision: how much it may use is said by the SharingPolicy.',
+      { minimum: 1 },
+    ),
     tenantNames: namespaceOffers(
       'Those of the namespaces that must have a certain name here, and are not wanted under another.',
     ),

@@ -145,7 +145,9 @@ export function namespaceNotices(offloading: NamespaceOffloading): Notice[] {
 
 export function requestNotices({ metadata, spec, status }: PeeringRequest): Notice[] {
   if (status?.reason !== REASONS.waitingForApproval || spec.approval !== undefined) return [];
-  const wants = spec.namespaces.length === 0 ? '' : `, for namespaces ${spec.namespaces.join(', ')}`;
+  const { namespaces, moreNamespaces } = spec;
+  const more = moreNamespaces === undefined ? '' : ` and ${moreNamespaces} more`;
+  const wants = namespaces.length === 0 ? '' : `, for namespaces ${namespaces.join(', ')}${more}`;
   return [
     {
       about: `request of ${spec.clusterName ?? metadata.name}`,

@@ -5,6 +5,7 @@ import { type PeeringRequest, peeringRequests, type Suspension } from '../../api
 import type { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Fences } from './fences.ts';
 import { lastsMs, suspensionMessage } from './suspension.ts';
 
@@ -85,4 +86,10 @@ export async function forgetResume(
 ): Promise<void> {
   const body = { metadata: { uid, annotations: { [ANNOTATION_RESUME]: null } } };
   await client.patch(peeringRequests, { name }, { type: 'merge', body }, { signal });
+}
+
+/** Says to people which admission, quota or missing right is in the way. Throws errors that pass by themselves. */
+export function refusalOf(error: unknown): string {
+  if (hasCode(error, 'Forbidden', 'Invalid', 'NotFound')) return `cannot be set up: ${errorMessage(error)}`;
+  throw error;
 }

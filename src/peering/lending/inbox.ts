@@ -55,6 +55,11 @@ export class Inbox {
     return this.#words.of(clusterID);
   }
 
+  /** Peers that want something. */
+  *asking(): Iterable<string> {
+    for (const [clusterID, { request }] of this.#words.entries()) if (request) yield clusterID;
+  }
+
   note(clusterID: string, news: Pick<Heard, 'refusedToken' | 'credentialExpires'>): void {
     this.#words.update(clusterID, news);
   }
@@ -144,7 +149,7 @@ export class Inbox {
   /** Peers that have asked and were not let in, or not yet. */
   #strangers(): Set<string> {
     const strangers = new Set<string>();
-    for (const [clusterID, { request }] of this.#words.entries()) if (request) strangers.add(clusterID);
+    for (const clusterID of this.asking()) strangers.add(clusterID);
     for (const { metadata, status } of this.#options.requests.list()) {
       if (isConditionTrue(status?.conditions, PEERING_REQUEST_CONDITIONS.approved)) {
         strangers.delete(metadata.name);

@@ -192,6 +192,8 @@ export class Lending implements LendingSide {
       this.#requests.onChange((key, current, previous) => this.#onRequest(key, current, previous)),
       this.#policies.onChange((_key, current, previous) => {
         if (!deepEqual(current?.spec, previous?.spec)) this.#addAll();
+        // It may let in whoever waits for an object.
+        for (const peer of this.#inbox.asking()) this.#add(peer);
       }),
       this.#tenants.onChange((peer) => this.#add(peer)),
       this.#tenants.onFreed(() => this.#addWithheld()),
@@ -202,7 +204,7 @@ export class Lending implements LendingSide {
       }),
       this.#stock.onChange(() => this.#addAll()),
       this.#options.intents.onChange((peer) => {
-        if (this.#requests.get(peer) !== undefined) this.#add(peer);
+        if (this.#requests.get(peer) !== undefined || this.#inbox.of(peer).request) this.#add(peer);
       }),
       this.#api.onChange(() => {
         for (const { metadata } of this.#requests.list()) this.#changed.tell(metadata.name);

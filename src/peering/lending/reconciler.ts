@@ -7,6 +7,7 @@ import {
   PEERING_REQUEST_REASONS,
   type PeeringRequest,
   peeringRequests,
+  type PeeringRequestStatus,
 } from '../../api/peering-request.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
@@ -19,20 +20,21 @@ import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { Pace } from '../../lib/pace.ts';
 import type { JoinTokens, TokenCheckResult } from '../identity/join-tokens.ts';
 import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { PeerFacts } from '../policy/match.ts';
 import type { OwnIdentity, PeerLinks } from '../ports.ts';
-import type { RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import { decide, type Decision, policyFor } from './decide.ts';
-import { closed, forgetResume, type SetUp } from './closing.ts';
+import { closed, forgetResume, refusalOf, type SetUp } from './closing.ts';
 import type { Fences } from './fences.ts';
 import type { Heard, Inbox } from './inbox.ts';
 import { isEmpty, renewalOf } from '../offer/next-offer.ts';
 import type { Offers } from './offers.ts';
 import { StatusRecorder } from './recorder.ts';
+import { createRequest, patchSpec, specPatchOf } from './request-spec.ts';
 import { specOf } from './requested.ts';
 import {
   amountsOf,
@@ -43,6 +45,7 @@ import {
   stuckMessage,
   windingDownStatus,
 } from './status.ts';
+import { isStranger, outlineOf, strangerPace } from './strangers.ts';
 import { isLifted, type Suspensions } from './suspension.ts';
 import { windsDownUntil } from './wind-down.ts';
 
@@ -78,6 +81,7 @@ export interface ReconcilerOptions extends ClusterBasics {
 }
 
 type Approval = Extract<Decision, { state: 'Approved' }>;
+type Refusal = Exclude<Decision, Approval>;
 
 /** We keep a deleted PeeringRequest at most so long because a namespace does not end. */
 const NAMESPACE_PATIENCE_MS = 120_000;
@@ -101,7 +105,7 @@ const WITHDRAWAL_GRACE_MS = 2000;
  * Makes the world right for one peer. What it asks and accepts is in the inbox (or, after a restart, in the stored
  * PeeringRequest until the peer has said it again), everything else in caches. Order of things:
  *
- *     request heard ─▶ PeeringRequest ─▶ decision ─▶ offer stored ─▶ offer sent
+ *     request heard ─▶ decision ─▶ PeeringRequest ─▶ offer stored ─▶ offer sent
  *     acceptance heard ─▶ contract signed and stored ─▶ tenant made ─▶ phase Established ─▶ grant sent
  *     no longer let in, asked for or accepted ─▶ account and rights deleted ─▶ namespaces ─▶ stored ─▶ grant sent
  *
@@ -110,10 +114,12 @@ const WITHDRAWAL_GRACE_MS = 2000;
 export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #recorder: StatusRecorder;
+  readonly #strangers: Pace;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#recorder = new StatusRecorder(options);
+    this.#strangers = strangerPace(options.clock);
   }
 
   async reconcile(clusterID: string, { signal }: { signal: AbortSignal }): Promise<ReconcileResult | void> {
@@ -124,9 +130,11 @@ export class Reconciler {
     if (request.metadata.deletionTimestamp !== undefined) return this.#end(request, heard, signal);
     const graceMs = heard.request === null ? this.#graceMs(heard.requestSince) : Infinity;
     if (graceMs <= 0) return this.#delete(request, signal);
+    const how = { finalizer: FINALIZER_PEERING, signal };
+    if ((await addFinalizer(this.#options.client, peeringRequests, request, how)) !== request) return;
     // Within the grace everything goes on as before; a revocation does not wait for its end.
-    if (await this.#wroteSpec(request, heard.request ?? undefined, signal)) return;
     const decision = await this.#decide(request, heard, signal);
+    if (await this.#wroteSpec(request, decision, signal)) return;
     const nowMs = this.#options.clock.now();
     const isAccepted = heard.acceptance !== null || this.#graceMs(heard.acceptanceSince) > 0;
     const { endGraceMs: endMs = 0 } = this.#options;
@@ -149,22 +157,29 @@ export class Reconciler {
     heard: Heard,
     signal: AbortSignal,
   ): Promise<ReconcileResult | void> {
-    const { client, inbox, tenants, offers } = this.#options;
+    const { inbox, tenants, offers } = this.#options;
     this.#recorder.forget(clusterID);
     offers.forget(clusterID);
-    if (heard.request) {
-      const metadata = { name: clusterID, finalizers: [FINALIZER_PEERING] };
-      const spec = { clusterID, ...specOf(heard.request) };
-      // AlreadyExists: made a moment ago, the watch brings it.
-      const { group, version, kind } = peeringRequests;
-      const body = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-      await client.create(peeringRequests, body, { signal }).catch(ignoring('AlreadyExists'));
-      return;
-    }
+    if (heard.request) return this.#create(clusterID, heard, specOf(heard.request), signal);
     inbox.forget(clusterID);
     // Ends what a policy keeps for a while, and what is left if somebody has removed the finalizer.
     const remains = await tenants.end(clusterID, signal);
     return this.#afterEnd(clusterID, remains);
+  }
+
+  /** Of a stranger only an outline is written, when it is its turn. */
+  async #create(
+    clusterID: string,
+    heard: Heard,
+    wish: ReturnType<typeof specOf>,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult | void> {
+    const metadata = { name: clusterID } as PeeringRequest['metadata'];
+    const decision = await this.#decide({ metadata, spec: { clusterID, ...wish } }, heard, signal);
+    if (decision.state === 'Approved') return createRequest(this.#options.client, clusterID, wish, signal);
+    const waitMs = this.#strangers.turn(clusterID);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    return createRequest(this.#options.client, clusterID, outlineOf(wish), signal);
   }
 
   #afterEnd(clusterID: string, { ending, keptUntil }: Remains): ReconcileResult {
@@ -214,31 +229,12 @@ export class Reconciler {
   }
 
   /** Returns whether anything was written; then the change starts the next reconcile. */
-  async #wroteSpec(
-    request: PeeringRequest,
-    document: RequestDocument | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { client } = this.#options;
-    const finalizer = FINALIZER_PEERING;
-    if ((await addFinalizer(client, peeringRequests, request, { finalizer, signal })) !== request)
-      return true;
-    if (document === undefined) return false;
-    const wanted = specOf(document);
-    const { clusterName, namespaces, tenantNames, tether, fence } = request.spec;
-    if (deepEqual(wanted, { clusterName, namespaces, tenantNames, tether, fence })) return false;
-    const { name, uid } = request.metadata;
-    // Write only what the peer says: `approval` belongs to people.
-    const spec = {
-      ...wanted,
-      clusterName: wanted.clusterName ?? null,
-      tenantNames: wanted.tenantNames ?? null,
-      tether: wanted.tether ?? null,
-      fence: wanted.fence ?? null,
-    };
-    const body = { metadata: { uid }, spec };
-    await client.patch(peeringRequests, { name }, { type: 'merge', body }, { signal });
-    return true;
+  async #wroteSpec(request: PeeringRequest, decision: Decision, signal: AbortSignal): Promise<boolean> {
+    const { request: wish } = this.#options.inbox.of(request.metadata.name);
+    if (!wish || isStranger(request, decision)) return false;
+    const spec = specPatchOf(request, specOf(wish));
+    if (spec !== undefined) await patchSpec(this.#options.client, request, spec, signal);
+    return spec !== undefined;
   }
 
   async #decide(request: PeeringRequest, heard: Heard, signal: AbortSignal): Promise<Decision> {
@@ -251,7 +247,8 @@ export class Reconciler {
     const known: TokenCheckResult | undefined =
       status.token === undefined ? heard.refusedToken : { result: 'ok', name: status.token };
     const { approval } = spec;
-    const tether = spec.tether === true;
+    // What is written of a stranger may be older than what it says.
+    const tether = (heard.request ?? spec).tether === true;
     const state = { incoming, ...(approval && { approval }), policy, admitted, tether, tetheredTo };
     const decision = decide({ ...state, token: known });
     const text = heard.request?.joinToken;
@@ -263,29 +260,46 @@ export class Reconciler {
     return decide({ ...state, token });
   }
 
-  async #refuse(
-    request: PeeringRequest,
-    decision: Exclude<Decision, Approval>,
-    signal: AbortSignal,
-  ): Promise<ReconcileResult> {
+  async #refuse(request: PeeringRequest, decision: Refusal, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, inbox, tenants, intents } = this.#options;
     const clusterID = request.metadata.name;
     const remains = await tenants.end(clusterID, signal);
     const nowMs = clock.now();
     const ending = { namespaces: remains.ending, nowMs };
-    await this.#recorder.write(request, refusedStatus(request, decision, ending), signal);
+    const next = refusedStatus(request, decision, ending);
+    const waitMs = isStranger(request, decision)
+      ? await this.#showStranger(request, next, signal)
+      : await this.#recorder.write(request, next, signal);
+    const after = this.#afterEnd(clusterID, remains);
+    const requeueAfterMs = Math.min(after.requeueAfterMs ?? Infinity, waitMs ?? Infinity);
     // A person has decided about it, so it stays.
-    if (request.spec.approval !== undefined) return this.#afterEnd(clusterID, remains);
-    const { requeueAfterMs = Infinity } = this.#afterEnd(clusterID, remains);
+    if (request.spec.approval !== undefined) return requeueAfterMs === Infinity ? {} : { requeueAfterMs };
     const isSaidElsewhere =
-      intents.intent(request.metadata.name).incoming === 'Disabled' && requeueAfterMs === Infinity;
+      intents.intent(request.metadata.name).incoming === 'Disabled' && after.requeueAfterMs === undefined;
     const leftMs = isSaidElsewhere ? 0 : Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
     if (leftMs <= 0 && !this.#isLinked(request.metadata.name)) {
       inbox.forget(request.metadata.name);
       await this.#delete(request, signal);
     }
-    if (isSaidElsewhere) return { requeueAfterMs: GONE_STEP_MS };
-    return { requeueAfterMs: Math.min(requeueAfterMs, Math.max(leftMs, STRANGER_STEP_MS)) };
+    const againMs = isSaidElsewhere ? GONE_STEP_MS : Math.max(leftMs, STRANGER_STEP_MS);
+    return { requeueAfterMs: Math.min(requeueAfterMs, againMs) };
+  }
+
+  /** One write, when it is its turn: what it wants, then what became of it. Returns for how long it has to wait. */
+  async #showStranger(
+    request: PeeringRequest,
+    next: PeeringRequestStatus,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { client, inbox } = this.#options;
+    const { request: wish } = inbox.of(request.metadata.name);
+    const spec = wish ? specPatchOf(request, outlineOf(specOf(wish))) : undefined;
+    if (spec === undefined && deepEqual(request.status, next)) return undefined;
+    const waitMs = this.#strangers.turn(request.metadata.name);
+    if (waitMs > 0) return waitMs;
+    if (spec === undefined) return this.#recorder.write(request, next, signal);
+    await patchSpec(client, request, spec, signal);
+    return undefined;
   }
 
   async #lend(
@@ -390,10 +404,4 @@ export class Reconciler {
     const providerSignature = this.#options.identity.sign('contract', text);
     return { text, consumerSignature, providerSignature };
   }
-}
-
-/** Says to people which admission, quota or missing right is in the way. Throws errors that pass by themselves. */
-function refusalOf(error: unknown): string {
-  if (hasCode(error, 'Forbidden', 'Invalid', 'NotFound')) return `cannot be set up: ${errorMessage(error)}`;
-  throw error;
 }
