@@ -83,6 +83,10 @@ export const CONDITION_RECREATED = 'tributary.dev/Recreated';
 /** Reason of CONDITION_RECREATED, and of the event that goes with it. */
 export const RECREATED_REASON = 'Recreated';
 
+/** On a home pod: True, where the provider reports more of it than is shown; its message says how much is shown at most. */
+export const CONDITION_STATUS_CUT = 'tributary.dev/StatusCut';
+export const STATUS_CUT_REASON = 'StatusTooLarge';
+
 /** Reasons of CONDITION_OFFLOADED and of the events that go with it; a closed list. */
 export const OFFLOADED_REASONS = {
   namespaceNotOffloaded: 'NamespaceNotOffloaded',

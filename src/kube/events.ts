@@ -4,6 +4,8 @@ import type { KubeEvent, KubeObject } from '../api/wire.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { remember } from '../lib/remember.ts';
+import { TokenBucket } from '../lib/token-bucket.ts';
+import { shownText } from '../lib/untrusted.ts';
 import type { ClusterBasics } from './client.ts';
 
 export type EventType = 'Normal' | 'Warning';
@@ -46,6 +48,8 @@ const BURST = 25;
 const REFILL_MS = 5 * 60_000;
 /** Series, and objects in the spam filter, that are remembered. The oldest is forgotten first. */
 const MAX_REMEMBERED = 2048;
+/** All writes together: other sides cause events of many objects, and their words differ each time. */
+export const EVENT_RATE = { burst: 1000, perSecond: 10 };
 /** Writes under way; beyond it news is held back with the series, and beyond memory it is lost. */
 const MAX_WRITES = 8;
 const MAX_MESSAGE = 1024;
@@ -74,10 +78,12 @@ export class ClientEventRecorder implements EventRecorder, Component {
   readonly #budgets = new Map<string, Budget>();
   readonly #abort = new AbortController();
   readonly #writes = new Set<Promise<void>>();
+  readonly #rate: TokenBucket;
   #sequence = 0;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
+    this.#rate = new TokenBucket({ clock: options.clock, ...EVENT_RATE });
   }
 
   /** Waits until the writes under way have ended. */
@@ -121,7 +127,7 @@ export class ClientEventRecorder implements EventRecorder, Component {
   #flush(key: string, series: Series): void {
     if (series.busy || series.written === series.count || this.#abort.signal.aborted) return;
     const { clock } = this.#options;
-    const waitMs = series.lastWriteAt + WRITE_INTERVAL_MS - clock.monotonic();
+    const waitMs = Math.max(series.lastWriteAt + WRITE_INTERVAL_MS - clock.monotonic(), this.#rate.waitMs(1));
     if (waitMs > 0 || this.#writes.size >= MAX_WRITES) {
       series.busy = true;
       clock.after(waitMs > 0 ? waitMs : WRITE_INTERVAL_MS, () => {
@@ -131,6 +137,7 @@ export class ClientEventRecorder implements EventRecorder, Component {
       return;
     }
     series.busy = true;
+    this.#rate.take(1);
     series.lastWriteAt = clock.monotonic();
     const write = this.#write(key, series).finally(() => {
       this.#writes.delete(write);
@@ -183,7 +190,7 @@ export class ClientEventRecorder implements EventRecorder, Component {
       }),
       type,
       reason,
-      message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 3)}...` : message,
+      message: cutMessage(message),
       firstTimestamp: new Date(now).toISOString(),
       source: omitUndefined({ component, host }),
       reportingComponent: component,
@@ -191,6 +198,11 @@ export class ClientEventRecorder implements EventRecorder, Component {
     };
   }
 }
+
+const cutMessage = (message: string): string => {
+  const text = shownText(message, 8 * MAX_MESSAGE);
+  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE - 3).toWellFormed()}...` : text;
+};
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 

@@ -1,4 +1,5 @@
 import { type ErrorCause, type ErrorCode, type ErrorDetails, TributaryError } from '../lib/errors.ts';
+import { plainText, shownText } from '../lib/untrusted.ts';
 
 /** The `metav1.Status` of a failed request, as far as we read it. */
 interface Status {
@@ -32,13 +33,13 @@ export function statusError(
 ): TributaryError {
   const { message, reason, details } = asStatus(body);
   const info: ErrorDetails = { status };
-  if (typeof reason === 'string') info.reason = reason.slice(0, 100);
+  if (typeof reason === 'string') info.reason = plainText(reason, 100);
   const seconds = retryAfter !== undefined ? Number(retryAfter) : details?.retryAfterSeconds;
   if (typeof seconds === 'number' && seconds >= 0 && seconds < 1e6) info.retryAfterMs = seconds * 1000;
   const causes = causesOf(details?.causes);
   if (causes.length > 0) info.causes = causes;
   const text = typeof message === 'string' && message !== '' ? message : `HTTP ${status}`;
-  return new TributaryError(codeOf(status, reason), `${what}: ${text.slice(0, MAX_MESSAGE)}`, info);
+  return new TributaryError(codeOf(status, reason), `${what}: ${shownText(text, MAX_MESSAGE)}`, info);
 }
 
 /** The error for an ERROR event of a watch, whose object is a Status. */
@@ -65,7 +66,7 @@ function causesOf(causes: unknown): ErrorCause[] {
   }));
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_CAUSE) : '');
+const textOf = (value: unknown): string => (typeof value === 'string' ? shownText(value, MAX_CAUSE) : '');
 
 function asStatus(body: unknown): Status {
   return typeof body === 'object' && body !== null ? body : {};

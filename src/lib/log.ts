@@ -30,6 +30,10 @@ export interface LogSink {
   count?: (level: LogLevel) => void;
 }
 
+/** What JSON leaves as it is and a terminal would obey: controls beyond ASCII, and marks that reverse what is shown. */
+const UNSHOWN = /[\u{7f}-\u{9f}\u{61c}\u{200e}\u{200f}\u{2028}-\u{202e}\u{2066}-\u{2069}]/gu;
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 export function createLogger(sink: LogSink, name = 'tributary', fields: LogFields = {}): Logger {
   const at =
     (level: LogLevel) =>
@@ -37,7 +41,8 @@ export function createLogger(sink: LogSink, name = 'tributary', fields: LogField
       if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(sink.level)) return;
       sink.count?.(level);
       const time = new Date(sink.now()).toISOString();
-      sink.write(`${JSON.stringify({ time, level, logger: name, message, ...fields, ...more })}\n`);
+      const line = JSON.stringify({ time, level, logger: name, message, ...fields, ...more });
+      sink.write(`${line.replaceAll(UNSHOWN, escaped)}\n`);
     };
   return {
     debug: at('debug'),

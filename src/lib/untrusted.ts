@@ -37,6 +37,18 @@ export function plainText(raw: string, most: number): string {
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }
 
+/** All that a terminal would obey, or that hides or reverses what is shown, but line breaks and tabs. */
+const UNSHOWN = /[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\u{61c}\u{200e}\u{200f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/gu;
+
+/** A text of several lines, at most so many characters; where it was longer, its end says so. */
+export function shownText(raw: string, most: number): string {
+  // Half of a pair is no character: API servers replace it, and would seem to have changed the text.
+  const clean = (part: string): string => part.toWellFormed().replaceAll(UNSHOWN, ' ');
+  if (raw.length <= most) return clean(raw);
+  const mark = ' [cut here]';
+  return `${clean(raw.slice(0, Math.max(0, most - mark.length)))}${mark}`.slice(0, most);
+}
+
 /**
  * Parses JSON from a peer in which nothing can hurt later on: its depth, number of values and lengths are bounded, no
  * number is beyond a double (1e309), and no key reaches a prototype. Throws Invalid.

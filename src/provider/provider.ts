@@ -292,9 +292,10 @@ export class Provider {
   }
 
   #createNode(): NodeReconciler {
-    const { home, virtualNode } = this.#options;
+    const { home, clock, virtualNode } = this.#options;
     return new NodeReconciler({
       home,
+      clock,
       virtualNode: virtualNode.metadata.name,
       virtualNodes: this.virtualNodes,
       nodes: this.nodes,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { ANNOTATION_APPLIED } from '../../api/names.ts';
 import { isSteering } from '../../api/steering.ts';
 import type { Pod } from '../../api/wire.ts';
+import { shownText } from '../../lib/untrusted.ts';
 
 /**
  * What of the home pod was last carried across. Kept on the remote pod itself, so that it survives a restart. It is compared
@@ -77,10 +78,17 @@ export function readApplied(remote: Pod): Applied | undefined {
   if (text === undefined) return undefined;
   try {
     const value = JSON.parse(text) as Partial<Applied> | null;
-    return value !== null && isApplied(value) ? value : undefined;
+    return value !== null && isApplied(value) ? { ...value, ...shownRefusals(value) } : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The provider may have changed them. */
+function shownRefusals({ refused }: Applied): Pick<Applied, 'refused'> {
+  if (refused === undefined) return {};
+  const entries = Object.entries(refused).map(([what, why]) => [what, shownText(why, MAX_REASON)] as const);
+  return { refused: Object.fromEntries(entries) };
 }
 
 function isApplied(value: Partial<Applied>): value is Applied {

@@ -1,10 +1,12 @@
 import { DEFAULTED_RESOURCES } from '../../api/default-requests.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { type Fields, isFields } from '../../lib/fields.ts';
+import { plainText, shownText } from '../../lib/untrusted.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { podAddressFamily } from '../pod-address.ts';
 import type { AnyContainer } from './references.ts';
 import { asks } from './requests.ts';
+import { type Sized, sizedStatus } from './status-size.ts';
 
 /**
  * What the foreign cluster says of a pod is untrusted: a peer may answer with anything that is JSON, and the home API
@@ -13,8 +15,9 @@ import { asks } from './requests.ts';
  * travel along, cut to a size that nobody honest reaches.
  */
 
-/** The longest message that Kubernetes writes into a status (metav1.Condition). */
-const MAX_TEXT = 32_768;
+/** As a kubelet bounds the last words of a container. */
+const MAX_TEXT = 4096;
+const MAX_REASON = 256;
 const MAX_ITEMS = 64;
 const MAX_DEPTH = 10;
 const MAX_INT32 = 2 ** 31 - 1;
@@ -24,7 +27,11 @@ const PHASES = new Set(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'])
 const CONDITION_STATUSES = new Set(['True', 'False', 'Unknown']);
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/u;
 
-export function claimedStatus(home: Pod, remote: Pod): PodStatus {
+export function claimedStatus(home: Pod, remote: Pod): Sized {
+  return sizedStatus(home, claimedFields(home, remote));
+}
+
+function claimedFields(home: Pod, remote: Pod): PodStatus {
   const status = fields((remote as { status?: unknown }).status);
   const { phase, reason, message, conditions, startTime, podIP, podIPs, hostIP, ...rest } = status;
   const {
@@ -40,7 +47,7 @@ export function claimedStatus(home: Pod, remote: Pod): PodStatus {
   return defined({
     ...(bounded(unknown) as Fields),
     phase: phase === undefined ? undefined : known(PHASES, phase),
-    reason: text(reason),
+    reason: word(reason),
     message: text(message),
     conditions: conditions === undefined ? undefined : claimedConditions(conditions),
     startTime: timestamp(startTime),
@@ -65,7 +72,7 @@ function claimedConditions(value: unknown): PodCondition[] {
         ...(bounded(unknown) as Fields),
         type,
         status: known(CONDITION_STATUSES, status),
-        reason: text(reason),
+        reason: word(reason),
         message: text(message),
         lastProbeTime: timestamp(lastProbeTime),
         lastTransitionTime: timestamp(lastTransitionTime),
@@ -138,7 +145,7 @@ function containerState(value: unknown): NonNullable<ContainerStatus['state']> {
       terminated: defined({
         exitCode: integer(exitCode) ?? 0,
         signal: integer(signal),
-        reason: text(reason),
+        reason: word(reason),
         message: text(message),
         startedAt: timestamp(startedAt),
         finishedAt: timestamp(finishedAt),
@@ -148,14 +155,17 @@ function containerState(value: unknown): NonNullable<ContainerStatus['state']> {
   }
   if (isFields(running)) return { running: defined({ startedAt: timestamp(running['startedAt']) }) };
   if (!isFields(waiting)) return {};
-  return { waiting: defined({ reason: text(waiting['reason']), message: text(waiting['message']) }) };
+  return { waiting: defined({ reason: word(waiting['reason']), message: text(waiting['message']) }) };
 }
 
 const fields = (value: unknown): Fields => (isFields(value) ? value : {});
 const items = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_ITEMS) : []);
 
 const text = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value.slice(0, MAX_TEXT) : undefined;
+  typeof value === 'string' ? shownText(value, MAX_TEXT) : undefined;
+
+const word = (value: unknown): string | undefined =>
+  typeof value === 'string' ? plainText(value, MAX_REASON) : undefined;
 
 const known = (values: ReadonlySet<string>, value: unknown): string =>
   typeof value === 'string' && values.has(value) ? value : 'Unknown';
@@ -173,7 +183,7 @@ const timestamp = (value: unknown): string | undefined =>
 
 /** A value of unknown shape, with long texts and lists cut, and nothing deeper than any status is. */
 function bounded(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return value.slice(0, MAX_TEXT);
+  if (typeof value === 'string') return shownText(value, MAX_TEXT);
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= MAX_DEPTH) return undefined;
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => bounded(item, depth + 1));

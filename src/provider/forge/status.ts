@@ -1,17 +1,21 @@
 import {
   CONDITION_OFFLOADED,
   CONDITION_RECREATED,
+  CONDITION_STATUS_CUT,
   isPlacingReason,
   OFFLOADED_REASONS,
+  STATUS_CUT_REASON,
 } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
+import { shownText } from '../../lib/untrusted.ts';
 import { CHANGED_RESOURCES, changedEphemeral, readApplied } from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
 import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
 import { networkCause, obstacleToReach, viewsOf, withNetwork } from './reach.ts';
+import { mostStatusBytes } from './status-size.ts';
 import { statusBefore } from './waiting-status.ts';
 
 /** Condition types that the kubelet owns: home shows what the remote pod has, absence included. */
@@ -26,7 +30,11 @@ const KUBELET_CONDITIONS = new Set([
 ]);
 
 /** Conditions that this program sets anew each time, absence included. */
-const SAID_BY_US = new Set<string>([CONDITION_OFFLOADED, CONDITION_RECREATED]);
+const SAID_BY_US = new Set<string>([CONDITION_OFFLOADED, CONDITION_RECREATED, CONDITION_STATUS_CUT]);
+
+/** Types of conditions that are neither a kubelet's nor of a domain. Kubernetes has one. */
+const MOST_UNKNOWN = 8;
+const MAX_UNKNOWN_TEXT = 1024;
 
 /** How containerd reports an ephemeral container that never started. */
 const START_ERROR = { exitCode: 128, reason: 'StartError' };
@@ -36,12 +44,13 @@ const START_ERROR = { exitCode: 128, reason: 'StartError' };
  * (forge/claimed-status.ts). Pure.
  */
 export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: string): PodStatus {
-  const there = withFormerBodies(home, remote, claimedStatus(home, remote));
+  const { status: claimed, isCut } = claimedStatus(home, remote);
+  const there = withFormerBodies(home, remote, claimed);
   const here = home.status ?? {};
   const generation = observedGeneration(home, remote, there);
   const podIPs = viewsOf(there, remote.metadata.uid, context);
   const unreachable = obstacleToReach(remote.metadata.uid, { there, podIPs }, context);
-  const conditions = withNetwork(home, forgeConditions({ home, remote, there, generation, now }), {
+  const conditions = withNetwork(home, forgeConditions({ home, remote, there, generation, isCut, now }), {
     unreachable,
     now,
   });
@@ -118,6 +127,8 @@ interface ConditionInputs {
   remote: Pod;
   there: PodStatus;
   generation: number | undefined;
+  /** The provider reports more than is shown. */
+  isCut: boolean;
   now: string;
 }
 
@@ -125,15 +136,13 @@ interface ConditionInputs {
  * Types without a domain are Kubernetes' own and travel. Types with a domain, and readiness gates, belong to controllers of the
  * cluster in which they were set: two writers of one condition would never stop.
  */
-function forgeConditions({ home, remote, there, generation, now }: ConditionInputs): PodCondition[] {
+function forgeConditions({ home, remote, there, generation, isCut, now }: ConditionInputs): PodCondition[] {
   const here = home.status?.conditions ?? [];
-  const gates = new Set(home.spec?.readinessGates?.map(({ conditionType }) => conditionType));
-  const travels = ({ type }: PodCondition): boolean =>
-    type !== 'PodScheduled' && !type.includes('/') && !gates.has(type);
+  const travels = travelling(home);
   const resize = refusedResize(home, remote, now);
   const translated = (there.conditions ?? [])
     .filter((condition) => travels(condition) && condition.type !== resize?.type)
-    .map((condition) => atHomeGeneration(condition, generation));
+    .map((condition) => atHomeGeneration(withShortText(condition), generation));
   const fromRemote = new Set(translated.map(({ type }) => type));
   const others = here.filter(
     ({ type }) => !fromRemote.has(type) && !KUBELET_CONDITIONS.has(type) && !SAID_BY_US.has(type),
@@ -149,9 +158,45 @@ function forgeConditions({ home, remote, there, generation, now }: ConditionInpu
       // A pod that only bears a result has a scheduling gate and needs no place.
       isResult(remote) ? undefined : unschedulableCondition(home, there, now),
       recreatedCondition(home, remote, now),
+      isCut ? cutCondition(home, now) : undefined,
     ].filter((condition) => condition !== undefined),
   ];
   return applyReadinessGates(home, all, now);
+}
+
+/**
+ * Of types that this program does not know, only a few: home keeps them once they are shown, since it cannot tell them from
+ * those that its own controllers have set, and a provider could report other ones each time.
+ */
+function travelling(home: Pod): (condition: PodCondition) => boolean {
+  const gates = new Set(home.spec?.readinessGates?.map(({ conditionType }) => conditionType));
+  const isOfHome = (type: string): boolean =>
+    type === 'PodScheduled' || type.includes('/') || gates.has(type);
+  const unknown = new Set(
+    (home.status?.conditions ?? [])
+      .map(({ type }) => type)
+      .filter((type) => !KUBELET_CONDITIONS.has(type) && !isOfHome(type)),
+  );
+  return ({ type }) => {
+    if (KUBELET_CONDITIONS.has(type)) return true;
+    if (isOfHome(type) || (unknown.size >= MOST_UNKNOWN && !unknown.has(type))) return false;
+    unknown.add(type);
+    return true;
+  };
+}
+
+function cutCondition(home: Pod, now: string): PodCondition {
+  const most = Math.round(mostStatusBytes(home) / 1024);
+  const message = `the provider reports a status of more than ${most} KiB: texts are cut, and fields are left out`;
+  const before = home.status?.conditions?.find(({ type }) => type === CONDITION_STATUS_CUT);
+  const lastTransitionTime = before?.lastTransitionTime ?? now;
+  return {
+    type: CONDITION_STATUS_CUT,
+    status: 'True',
+    reason: STATUS_CUT_REASON,
+    message,
+    lastTransitionTime,
+  };
 }
 
 /** A resize that the home API server accepted and the foreign cluster refuses is, for home, one that the node cannot do. */
@@ -161,6 +206,12 @@ function refusedResize(home: Pod, remote: Pod, now: string): PodCondition | unde
   const before = home.status?.conditions?.find(({ type }) => type === 'PodResizePending');
   const lastTransitionTime = before?.lastTransitionTime ?? now;
   return { type: 'PodResizePending', status: 'True', reason: 'Infeasible', message, lastTransitionTime };
+}
+
+function withShortText(condition: PodCondition): PodCondition {
+  const { type, message } = condition;
+  if (KUBELET_CONDITIONS.has(type) || message === undefined) return condition;
+  return { ...condition, message: shownText(message, MAX_UNKNOWN_TEXT) };
 }
 
 function atHomeGeneration(condition: PodCondition, generation: number | undefined): PodCondition {

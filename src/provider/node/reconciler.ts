@@ -9,12 +9,16 @@ import type { Node } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import type { Pace } from '../../lib/pace.ts';
+import { homePace } from '../home-paces.ts';
 import { forgeNode, forgeNodeStatus, type NodeInputs } from './forge.ts';
-import { writeVirtualNodeStatus } from './status.ts';
+import { isShown, writeVirtualNodeStatus } from './status.ts';
 
 interface NodeReconcilerOptions {
+  clock: Clock;
   home: KubeClient;
   /** Name of the VirtualNode. */
   virtualNode: string;
@@ -37,9 +41,13 @@ const HEARTBEAT_TYPES = new Set(['Ready', 'MemoryPressure', 'DiskPressure', 'PID
 /** Keeps the Node as the VirtualNode and the foreign cluster's state want it, and then the VirtualNode's status. */
 export class NodeReconciler {
   readonly #options: NodeReconcilerOptions;
+  readonly #nodePace: Pace;
+  readonly #virtualNodePace: Pace;
 
   constructor(options: NodeReconcilerOptions) {
     this.#options = options;
+    this.#nodePace = homePace('nodeStatus', options.clock);
+    this.#virtualNodePace = homePace('virtualNodeStatus', options.clock);
   }
 
   async reconcile(signal: AbortSignal): Promise<ReconcileResult> {
@@ -58,8 +66,8 @@ export class NodeReconciler {
       }
       throw error;
     }
-    await this.#writeStatus(inputs, signal);
-    return result;
+    const waitMs = await this.#writeStatus(inputs, signal);
+    return waitMs > 0 ? { requeueAfterMs: Math.min(waitMs, result.requeueAfterMs ?? Infinity) } : result;
   }
 
   /** At most one write a run. */
@@ -84,6 +92,8 @@ export class NodeReconciler {
     const status = forgeNodeStatus(current, inputs);
     const isDue = heartbeatAgeMs(current, now) >= HEARTBEAT_MS;
     if (!deepEqual(status, current.status ?? {}) || isDue) {
+      const waitMs = this.#nodePace.turn(nodeName);
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
       const conditions = (status.conditions ?? []).map((condition) =>
         HEARTBEAT_TYPES.has(condition.type) ? { ...condition, lastHeartbeatTime: now } : condition,
       );
@@ -93,9 +103,14 @@ export class NodeReconciler {
     return { requeueAfterMs: Math.min(HEARTBEAT_MS, this.#options.roomMs()) };
   }
 
-  async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<void> {
-    const { home, mappings } = this.#options;
-    await writeVirtualNodeStatus(home, { ...inputs, namespaces: mappings() }, signal);
+  /** Returns how long it has to wait, in milliseconds, where it changes too often. */
+  async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<number> {
+    const { home, mappings, nodeName } = this.#options;
+    const wanted = { ...inputs, namespaces: mappings() };
+    if (isShown(wanted)) return 0;
+    const waitMs = this.#virtualNodePace.turn(nodeName);
+    if (waitMs === 0) await writeVirtualNodeStatus(home, wanted, signal);
+    return waitMs;
   }
 
   /** The VirtualNode is gone: its Node goes, too, after a live read has shown that the cache is right. */

@@ -11,6 +11,7 @@ import {
 import type { Condition } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { HomeDnsWay } from '../home-dns.ts';
 import type { ContactState } from './contact.ts';
@@ -128,6 +129,9 @@ function withTransition(
     lastTransitionTime: before?.status === verdict.status ? before.lastTransitionTime : now,
   };
 }
+
+export const isShown = (inputs: StatusInputs): boolean =>
+  deepEqual(inputs.virtualNode.status, forgeVirtualNodeStatus(inputs));
 
 /** Writes the status only when it differs. */
 export async function writeVirtualNodeStatus(

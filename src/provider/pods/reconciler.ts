@@ -16,11 +16,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LossBudget } from '../../lib/loss-budget.ts';
+import type { Pace } from '../../lib/pace.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { endedStatus, lostStatus } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { forgeStatus, refusedStatus, unshowableStatus } from '../forge/status.ts';
+import { homePace, statusCost } from '../home-paces.ts';
 import { podKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { Tenant } from '../tenants.ts';
@@ -66,9 +68,11 @@ export class PodReconciler {
   readonly #options: PodReconcilerOptions;
   readonly #heldRequests: HeldRequests;
   readonly #remotes: RemotePods;
+  readonly #pace: Pace;
 
   constructor(options: PodReconcilerOptions) {
     this.#options = options;
+    this.#pace = homePace('podStatus', options.clock);
     this.#heldRequests = new HeldRequests(options.clock);
     this.#remotes = new RemotePods(options.foreign);
   }
@@ -236,9 +240,16 @@ export class PodReconciler {
     { home, status, news }: Extract<Action, { do: 'writeStatus' }>,
     signal: AbortSignal,
   ): Outcome {
+    const waitMs = this.#turn(home, status);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     const outcome = await this.#writeStatus(home, status, signal);
     if (news !== undefined) this.#options.events.event(aboutPod(home), 'Normal', news.reason, news.message);
     return outcome;
+  }
+
+  /** How long a status has to wait, since the foreign cluster says something new too often. The end of a pod comes but once. */
+  #turn(home: Pod, status: PodStatus): number {
+    return isFinished({ status }) ? 0 : this.#pace.turn(home.metadata.uid, statusCost(status));
   }
 
   async #writeStatus(home: Pod, status: PodStatus, signal: AbortSignal): Outcome {
@@ -269,6 +280,8 @@ export class PodReconciler {
     signal: AbortSignal,
   ): Outcome {
     if (!sameStatus(refusal.status, home.status ?? {})) {
+      const waitMs = this.#turn(home, refusal.status);
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
       await this.#writeStatus(home, refusal.status, signal);
       const isWaiting = refusal.reason === OFFLOADED_REASONS.namespaceBeingMade;
       this.#tell(home, refusal.reason, refusal.message, isWaiting ? 'Normal' : 'Warning');

@@ -3,6 +3,8 @@ import { persistentVolumeClaims, persistentVolumes } from '../../api/resources.t
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventSubject } from '../../kube/events.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import type { Pace } from '../../lib/pace.ts';
+import { homePace } from '../home-paces.ts';
 import type { CommonParts } from '../namespaces.ts';
 import { refusalOf } from '../pods/refusal.ts';
 import type { ClaimSides } from './claim-sides.ts';
@@ -21,7 +23,7 @@ export interface Known {
   sides: ClaimSides;
 }
 
-interface ClaimReconcilerOptions extends Pick<CommonParts, 'home' | 'foreign' | 'events'> {
+interface ClaimReconcilerOptions extends Pick<CommonParts, 'home' | 'foreign' | 'events' | 'clock'> {
   owner: string;
   /** Undefined where nothing is known of the namespace's claims. */
   situation: (namespace: string, name: string) => Known | undefined;
@@ -41,9 +43,11 @@ const REFUSED_WAIT_MS = 60_000;
 /** The shell around `decideClaim`: gathers the situation, performs the one step. */
 export class ClaimReconciler {
   readonly #options: ClaimReconcilerOptions;
+  readonly #pace: Pace;
 
   constructor(options: ClaimReconcilerOptions) {
     this.#options = options;
+    this.#pace = homePace('volume', options.clock);
   }
 
   async reconcile(key: string, signal: AbortSignal): Outcome {
@@ -124,6 +128,8 @@ export class ClaimReconciler {
   }
 
   async #updateVolume({ volume }: Act<'updateVolume'>, signal: AbortSignal): Outcome {
+    const waitMs = this.#pace.turn(volume.metadata.uid);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     await this.#options.home.replace(persistentVolumes, volume, { signal }).catch(ignoring('NotFound'));
     return DONE;
   }
@@ -132,6 +138,9 @@ export class ClaimReconciler {
   async #refuse({ home, unselect, ...why }: Omit<Act<'refuse'>, 'do'>, signal: AbortSignal): Outcome {
     this.#tell(home, why);
     if (!unselect) return { requeueAfterMs: REFUSED_WAIT_MS };
+    // The scheduler may choose this node again at once.
+    const waitMs = this.#pace.turn(home.metadata.uid);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     const { [ANNOTATION_SELECTED_NODE]: _node, ...annotations } = home.metadata.annotations ?? {};
     const desired = { ...KIND, ...home, metadata: { ...home.metadata, annotations } };
     await this.#options.home.replace(persistentVolumeClaims, desired, { signal }).catch(ignoring('NotFound'));

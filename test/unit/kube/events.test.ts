@@ -117,3 +117,14 @@ test('a long message is cut, a long name leaves room for the rest', async () => 
   expect(event.message).toHaveLength(1024);
   expect(event.metadata.name.length).toBeLessThanOrEqual(253);
 });
+
+test('all objects together have one rate, and what is told keeps no controls', async () => {
+  for (let index = 0; index < 3000; index++) {
+    recorder.event(pod(`p${index}`), 'Warning', 'Refused', `no\u001b[2J room ${index}`);
+  }
+  await clock.advance(60_000);
+  const written = stored().length;
+  expect(written).toBeGreaterThan(900);
+  expect(written).toBeLessThan(1_700);
+  expect(stored()[0]).toMatchObject({ message: 'no [2J room 0' });
+});

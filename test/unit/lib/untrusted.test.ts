@@ -1,5 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { boolean, map, matching, orNull, quoted, record, text } from '../../../src/lib/untrusted.ts';
+import {
+  boolean,
+  map,
+  matching,
+  orNull,
+  quoted,
+  record,
+  shownText,
+  text,
+} from '../../../src/lib/untrusted.ts';
 
 test.each([
   ['plain', '"plain"'],
@@ -35,4 +44,13 @@ test('null counts as absent only where the form says so', () => {
 test('a text that may be a secret is not quoted where it is refused, another one is', () => {
   expect(() => text({ most: 9, pattern: /^a$/ })('hunter2', 't')).toThrow(/^t holds characters/);
   expect(() => matching(/^a$/, 9)('hunter2', 't')).toThrow('t is malformed: "hunter2"');
+});
+
+test('a text of several lines keeps its lines, and nothing that a terminal would obey', () => {
+  expect(shownText('one\ntwo\tthree', 100)).toBe('one\ntwo\tthree');
+  expect(shownText('\u0000\u001b[2J\r\u007f\u0085\u009b', 100)).toBe('  [2J    ');
+  expect(shownText('\u202eabc\u2066\u200f\u061c\u2028', 100)).toBe(' abc    ');
+  expect(shownText('a👍\ud83d', 100)).toBe('a👍\ufffd');
+  expect(shownText('x'.repeat(50), 20)).toBe(`${'x'.repeat(9)} [cut here]`);
+  expect(shownText('x'.repeat(20), 20)).toBe('x'.repeat(20));
 });
