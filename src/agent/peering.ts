@@ -32,6 +32,7 @@ import { hostAndPort, parseEndpoint } from '../lib/endpoint.ts';
 import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { subscribing } from '../lib/listeners.ts';
+import { isOnLoopback } from '../lib/never-dialled.ts';
 import { Borrowing } from '../peering/borrowing/borrowing.ts';
 import { clusterIndexes, Clusters } from '../peering/clusters/clusters.ts';
 import { peeringMetrics } from '../peering/metrics.ts';
@@ -324,7 +325,7 @@ export class Peering {
       ...(homeApiServer && { homeApiServer }),
       ours: this.#ours.read,
       drain: { evictMs: drainSeconds * 1000 },
-      allowLoopback: ['127.0.0.1', '[::1]'].includes(credentials.server.hostname),
+      allowLoopback: isOnLoopback(credentials.server),
     });
   }
 
@@ -341,9 +342,10 @@ export class Peering {
   }
 
   #makeLinks(): LinkRegistry {
-    const { parts, identity } = this.#options;
+    const { parts, identity, credentials } = this.#options;
     const { clusterName, advertise } = parts.config;
     return new LinkRegistry({
+      allowLoopback: isOnLoopback(credentials.server),
       clock: parts.clock,
       log: parts.log.named('links'),
       random: systemRandom,

@@ -67,6 +67,8 @@ export interface DialTarget {
   /** If it is absent, the link only learns which identity is behind the endpoint. */
   clusterID?: string;
   endpoints: readonly string[];
+  /** Those of them that the peer has not chosen: they may lead anywhere, also to our own host. Default: none. */
+  chosenHere?: readonly string[];
 }
 
 /** All links; one for each peer at most. */

@@ -12,7 +12,7 @@ import {
   prefixesOf,
   tryPrefix,
 } from '../../lib/prefix.ts';
-import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
+import { NEVER_DIALLED } from '../../lib/never-dialled.ts';
 
 const MAX_ENDPOINTS = 8;
 

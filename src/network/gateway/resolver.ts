@@ -6,7 +6,7 @@ import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { joinEndpoint, splitEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { contains, formatAddress, parseAddress, type Prefix } from '../../lib/prefix.ts';
-import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
+import { NEVER_DIALLED } from '../../lib/never-dialled.ts';
 
 /** Finds the addresses of a name. It must end by itself, and must not hold a thread meanwhile. */
 export type LookUp = (name: string) => Promise<readonly string[]>;

@@ -8,7 +8,7 @@ import type { DialTarget, LinkView } from '../ports.ts';
 import { hasPeering, idOf, isDeleting, isDiscovered, primaryOf } from './foreign-cluster.ts';
 import type { Policies } from './intent.ts';
 import type { ReconcilerOptions } from './options.ts';
-import { endpointsOf, foundBy } from './sightings.ts';
+import { chosenHere, endpointsOf, foundBy } from './sightings.ts';
 
 export interface TargetInputs {
   clusters: Iterable<ForeignCluster>;
@@ -45,13 +45,15 @@ function targetOf(
   const facts = { clusterID, labels: primary.metadata.labels ?? {}, foundBy: foundBy(clusters, view, now) };
   if (!isPeered && !isPromising(primary, facts, inputs.policies)) return undefined;
   const endpoints = endpointsOf(clusters, { view, now, keep: isPeered || view !== undefined });
-  return endpoints.length === 0 ? undefined : { name: primary.metadata.name, clusterID, endpoints };
+  if (endpoints.length === 0) return undefined;
+  return { name: primary.metadata.name, clusterID, endpoints, chosenHere: chosenHere(clusters, now) };
 }
 
 /** For an object without a wanted identity: the endpoint that a person has named, to learn who answers there. */
 function strangerOf(cluster: ForeignCluster, { now }: TargetInputs): DialTarget[] {
   const endpoints = isDeleting(cluster) ? [] : endpointsOf([cluster], { view: undefined, now, keep: false });
-  return endpoints.length === 0 ? [] : [{ name: cluster.metadata.name, endpoints }];
+  if (endpoints.length === 0) return [];
+  return [{ name: cluster.metadata.name, endpoints, chosenHere: chosenHere([cluster], now) }];
 }
 
 /** Whether a peering could come of a link. A cluster that a person named is dialled at least once, to prove its identity. */

@@ -64,6 +64,18 @@ export function endpointsOf(
   return [...new Set([...said, ...seen, ...before])].filter(isEndpoint).slice(0, MAX_ENDPOINTS);
 }
 
+/**
+ * Those that people have named, and those that were heard on the LAN: discovery has checked these, and only it knows whether a
+ * link-local address is one of a neighbour.
+ */
+export function chosenHere(clusters: readonly ForeignCluster[], now: number): string[] {
+  const said = clusters.flatMap(({ spec }) => spec?.endpoint ?? []);
+  const near = clusters.flatMap((cluster) =>
+    currentSightings(cluster, now).flatMap(([source, { endpoints }]) => (source === 'LAN' ? endpoints : [])),
+  );
+  return [...new Set([...said, ...near])].filter(isEndpoint);
+}
+
 function worked(clusters: readonly ForeignCluster[], view: LinkView | undefined): string[] {
   const links = [view, ...clusters.map(({ status }) => status?.link)];
   const dialled = links.flatMap((link) => (link?.dialledBy === 'Us' ? (link.endpoint ?? []) : []));

@@ -1,4 +1,5 @@
-import { isIP } from 'node:net';
+import { lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
@@ -18,6 +19,11 @@ export interface DialerOptions {
    */
   certificate?: Source<KeyPair>;
   clock: Clock;
+  /**
+   * Whether that endpoint may lead to that address. It is asked for each address that a name has, and only those that may be are
+   * dialled. Default: any may, since people have named the endpoints.
+   */
+  mayDial?: (endpoint: string, address: string) => boolean;
   /** How long the DNS look-up, TCP and TLS may take together, and then again the upgrade. Default 5 s. */
   connectMs?: number;
 }
@@ -67,14 +73,18 @@ export class Dialer {
 
   /** The caller owns the socket. Throws Unreachable, or Unauthorized if the certificates prove no identity. */
   async secure(endpoint: string, signal: AbortSignal): Promise<Secured> {
-    const { certificate, clock } = this.#options;
+    const { certificate, clock, mayDial = () => true } = this.#options;
     const { host, port } = parseEndpoint(endpoint);
+    const isAllowed = (address: string): boolean => mayDial(endpoint, address);
+    // Node does not look up an address.
+    if (isIP(host) !== 0 && !isAllowed(host)) throw neverDialled(endpoint);
     const own = certificate?.current();
     using deadline = startDeadline(clock, this.#connectMs, `connection to ${endpoint}`, signal);
     // No authority has to have signed the certificates: `verifyChain` below checks which identity they prove.
     const socket = connect({
       host,
       port,
+      lookup: checkedLookup(isAllowed, endpoint),
       ...(own && { cert: own.certificate, key: own.key }),
       ca: [],
       rejectUnauthorized: false,
@@ -137,6 +147,23 @@ export class Dialer {
     }
   }
 }
+
+/** Says the same of addresses and of names, and nothing of what is there. */
+const neverDialled = (endpoint: string): TributaryError =>
+  new TributaryError('Unreachable', `${endpoint}: no other cluster can be there, so it is not dialled`);
+
+/** As the system looks names up, without the addresses that are not allowed: what was checked is what is dialled. */
+const checkedLookup =
+  (isAllowed: (address: string) => boolean, endpoint: string): LookupFunction =>
+  (host, options, done) => {
+    lookup(host, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return done(error, []);
+      const allowed = addresses.filter(({ address }) => isAllowed(address));
+      const [first] = allowed;
+      if (first === undefined) return done(neverDialled(endpoint), []);
+      return options.all === true ? done(null, allowed) : done(null, first.address, first.family);
+    });
+  };
 
 async function established(socket: TLSSocket, endpoint: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -5,6 +5,7 @@ import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { LogFields } from '../../lib/log.ts';
+import { isDialable } from '../../lib/never-dialled.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import type {
@@ -51,6 +52,8 @@ export interface LinkRegistryOptions extends HelloOptions, Basics {
   /** How often links that nobody may need are looked at; the second look closes them. Default 5 s. */
   reapMs?: number;
   rates?: Rates;
+  /** Whether peers may say that they are on our own host: it is so where all runs on one. */
+  allowLoopback?: boolean;
 }
 
 /** Whose link, or which target, has changed. */
@@ -89,7 +92,14 @@ export class LinkRegistry implements PeerLinks, Component {
     const { clock, log, certificate, lending, dialBack, random, times } = options;
     this.#times = { ...DEFAULT_TIMES, ...DEFAULT_DIAL_TIMES, ...times };
     this.#quiet = new QuietLog({ log, clock });
-    this.#dialer = new Dialer({ certificate, clock, connectMs: this.#times.connectMs });
+    const { allowLoopback = false } = options;
+    this.#dialer = new Dialer({
+      certificate,
+      clock,
+      connectMs: this.#times.connectMs,
+      mayDial: (endpoint, address) =>
+        isDialable(address, { allowLoopback }) || this.#targets.isChosenHere(endpoint),
+    });
     this.#handlers = callHandlers(lending, dialBack);
     this.#paces = new DocumentPaces(clock);
     this.#targets = new Targets({

@@ -28,6 +28,7 @@ export class Targets {
   /** By the target's name, where it is never dialled. */
   readonly #never = new Map<string, DialProblem>();
   readonly #ending = new Set<Promise<void>>();
+  #chosenHere: ReadonlySet<string> = new Set();
   #started = false;
 
   constructor(options: TargetsOptions) {
@@ -46,6 +47,7 @@ export class Targets {
 
   set(targets: readonly DialTarget[]): void {
     const groups = this.#group(targets);
+    this.#chosenHere = new Set(targets.flatMap(({ chosenHere = [] }) => chosenHere));
     for (const [key, { loop }] of this.#dialled) {
       if (groups.has(key)) continue;
       this.#dialled.delete(key);
@@ -58,6 +60,11 @@ export class Targets {
       dialled.loop.setEndpoints([...new Set(group.flatMap(({ endpoints }) => endpoints))]);
       if (this.#started) dialled.loop.start();
     }
+  }
+
+  /** Somebody other than the peer has named that endpoint. */
+  isChosenHere(endpoint: string): boolean {
+    return this.#chosenHere.has(endpoint);
   }
 
   wants(clusterID: string): boolean {

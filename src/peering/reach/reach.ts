@@ -131,7 +131,9 @@ export class Reach implements ApiReach, Component {
     const ms = this.#limits.connectMs;
     const open = async (inner: AbortSignal): Promise<WebSocket> =>
       this.#endpoints.dial({ clusterID, path, ms }, inner).catch((error: unknown) => {
-        throw new TributaryError('Unreachable', `cannot dial you back: ${errorMessage(error)}`);
+        this.#tell(clusterID, 'cannot dial a peer back', error);
+        // What answered at which of its endpoints would tell it about our network.
+        throw new TributaryError('Unreachable', 'none of your endpoints could be dialled from here');
       });
     await this.#lend(clusterID, open, signal);
   }

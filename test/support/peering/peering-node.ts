@@ -84,6 +84,8 @@ export class PeeringNode {
       clock: systemClock,
       random: systemRandom,
       log,
+      // All nodes of a test are on this host.
+      allowLoopback: true,
       ...options.registry,
     });
     this.endpoint = new PeeringEndpoint({

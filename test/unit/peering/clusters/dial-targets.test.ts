@@ -84,7 +84,21 @@ test('two objects about one cluster are one target, with the endpoints of both, 
     discovered(MILAN, {}, { status: { sightings: { LAN: sighting('lan'), WAN: sighting('old', -1) } } }),
     byPerson('milan', { clusterID: MILAN, endpoint: 'said:1' }),
   ];
-  expect(targets(clusters)).toEqual([{ name: 'milan', clusterID: MILAN, endpoints: ['said:1', 'lan:6844'] }]);
+  const endpoints = ['said:1', 'lan:6844'];
+  expect(targets(clusters)).toEqual([{ name: 'milan', clusterID: MILAN, endpoints, chosenHere: endpoints }]);
+});
+
+test('endpoints of the peer’s own choice are told from those that people or the LAN have named', () => {
+  const sightings = { LAN: sighting('lan'), WAN: sighting('wan'), Incoming: sighting('incoming') };
+  const clusters = [
+    discovered(MILAN, {}, { status: { sightings } }),
+    byPerson('milan', { clusterID: MILAN, endpoint: 'said:1' }),
+  ];
+  const view = linked(MILAN, { peerEndpoints: ['told:1'] });
+  const [target] = targets(clusters, { view: () => view });
+  expect(target?.endpoints).toContain('told:1');
+  expect(target?.endpoints).toContain('wan:6844');
+  expect(target?.chosenHere).toEqual(['said:1', 'lan:6844']);
 });
 
 test('what nobody sees any more is dialled where there is a peering to keep', () => {
@@ -109,7 +123,7 @@ test('strangers are dialled by object, since their identity is not known', () =>
     byPerson('a', { endpoint: 'a:1' }, { status: { clusterID: MILAN } }),
   ];
   expect(targets(clusters)).toEqual([
-    { name: 'a', endpoints: ['a:1'] },
-    { name: 'b', endpoints: ['b:1'] },
+    { name: 'a', endpoints: ['a:1'], chosenHere: ['a:1'] },
+    { name: 'b', endpoints: ['b:1'], chosenHere: ['b:1'] },
   ]);
 });

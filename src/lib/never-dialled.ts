@@ -1,0 +1,42 @@
+import { contains, parseAddress, parsePrefix, type Prefix } from './prefix.ts';
+
+/** Metadata services of AWS and most others, Alibaba, Oracle and Azure. */
+export const METADATA_ADDRESSES: readonly string[] = [
+  '169.254.169.254',
+  'fd00:ec2::254',
+  '100.100.100.200',
+  '192.0.0.192',
+  '168.63.129.16',
+];
+
+/**
+ * Addresses at which no other cluster is. A peer that names such an endpoint could make us send to ourselves, to everybody, or to
+ * a metadata service, which gives credentials to whoever asks from a node (RFC 6890).
+ */
+export const NEVER_DIALLED: readonly Prefix[] = [
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/3',
+  // ::, ::1, and every form that has an IPv4 address within: lib/prefix.ts reads none of those.
+  '::/8',
+  'fe80::/10',
+  'ff00::/8',
+  ...METADATA_ADDRESSES.map((address) => `${address}/${address.includes(':') ? 128 : 32}`),
+].map(parsePrefix);
+
+const LOOPBACK: readonly Prefix[] = ['127.0.0.0/8', '::1/128'].map(parsePrefix);
+
+/** Whether a peer may send us to that address; it may have a scope (RFC 4007). What is no address is never dialled. */
+export function isDialable(
+  text: string,
+  { allowLoopback = false }: { allowLoopback?: boolean } = {},
+): boolean {
+  const address = parseAddress(text.replace(/%.*$/u, ''));
+  if (address === undefined) return false;
+  if (allowLoopback && LOOPBACK.some((range) => contains(range, address))) return true;
+  return !NEVER_DIALLED.some((range) => contains(range, address));
+}
+
+/** Whether a server is on our own host, and with it, perhaps, all others. */
+export const isOnLoopback = ({ hostname }: URL): boolean => hostname === '127.0.0.1' || hostname === '[::1]';
