@@ -6,10 +6,11 @@ import {
   tunnels as tunnelType,
 } from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
-import { type ControllerBasics, Controller } from '../../kube/controller.ts';
+import { type ControllerBasics, Controller, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { hasCode } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
+import { Pace, type PaceLimits } from '../../lib/pace.ts';
 import type { HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
 import { tunnelConditions, type TunnelObservation } from './conditions.ts';
@@ -45,6 +46,12 @@ interface Report {
   connection: ConnectionFacts;
 }
 
+/**
+ * Conditions and the measured MTU are written at once, and every node hears of it; a peer that answers now and then could make
+ * them change with each look.
+ */
+export const VERDICT_PACE: PaceLimits = { free: 20, baseMs: 1_000, quietMs: 30_000 };
+
 /** Writes what is observed into the status of the tunnels, where it has changed. */
 export class Reports {
   readonly controller: Controller;
@@ -52,10 +59,12 @@ export class Reports {
   #reports = new Map<string, Report>();
   /** Monotonic time of the last write, by name. */
   readonly #written = new Map<string, number>();
+  readonly #verdicts: Pace;
 
   constructor(options: ReportsOptions) {
     const { clock, log, metrics } = options;
     this.#options = options;
+    this.#verdicts = new Pace({ clock, ...VERDICT_PACE });
     this.controller = new Controller({
       name: 'tunnel status',
       concurrency: 4,
@@ -95,9 +104,11 @@ export class Reports {
     return patch && { tunnel, patch, conditions };
   }
 
-  async #write(name: string, signal: AbortSignal): Promise<void> {
+  async #write(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const news = this.#news(name);
-    if (news === undefined) return;
+    if (news === undefined) return {};
+    const waitMs = isVerdict(news.patch) ? this.#verdicts.turn(name) : 0;
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     const { client, clock } = this.#options;
     const { tunnel, patch, conditions } = news;
     // The UID makes sure that a tunnel of that name that was made anew is not written.
@@ -106,10 +117,11 @@ export class Reports {
       await client.patch(tunnelType, { name }, { type: 'merge', body }, { subresource: 'status', signal });
     } catch (error) {
       if (!hasCode(error, 'NotFound')) throw error;
-      return;
+      return {};
     }
     this.#written.set(name, clock.monotonic());
     this.#tell(tunnel, conditions);
+    return {};
   }
 
   #tell(tunnel: Tunnel, conditions: readonly TunnelWanted[]): void {
@@ -123,6 +135,9 @@ export class Reports {
     else events.event(tunnel, 'Warning', now.reason, now.message);
   }
 }
+
+const isVerdict = ({ conditions, connection = {} }: StatusPatch): boolean =>
+  conditions !== undefined || Object.hasOwn(connection, 'mtu');
 
 function reportOf(tunnel: Tunnel, round: Round, host: HostReport | undefined): Report {
   const { name } = tunnel.metadata;

@@ -405,3 +405,20 @@ test('whichever write fails, and wherever the process is killed, the end is the 
     }
   }
 }, 30_000);
+
+test('a stranger that describes itself anew without end is written seldom, and as it is in the end', async () => {
+  world.links.up(linked(MILAN, { dialledBy: 'Them', clusterName: 'milan' }));
+  await world.until(MILAN, ({ status }) => status?.clusterName === 'milan');
+  const before = await world.quiet();
+  for (let round = 0; round < 600; round++) {
+    world.links.up(linked(MILAN, { dialledBy: 'Them', clusterName: `milan-${round}` }));
+    await world.clock.advance(500);
+  }
+  expect((await world.quiet()) - before).toBeLessThan(35);
+  world.links.up(linked(MILAN, { dialledBy: 'Them', clusterName: 'the-last' }));
+  const isLast = (): boolean => {
+    const stored = world.server.storage.list('foreignclusters') as unknown as ForeignCluster[];
+    return stored[0]?.status?.clusterName === 'the-last';
+  };
+  await world.clock.until('the last name is shown', isLast, 600_000);
+});
