@@ -46,7 +46,7 @@ export class World {
   readonly links: Set<World> = new Set();
   /** All that was ever said. */
   readonly told: { to: string; network: NetworkDocument | null }[] = [];
-  readonly #options: Partial<ExchangeOptions>;
+  #options: Partial<ExchangeOptions>;
   #exchange: Exchange | undefined;
   #lifecycle: Lifecycle | undefined;
 
@@ -141,6 +141,13 @@ export class World {
   async halt(): Promise<void> {
     if (this.#lifecycle) await clock.during('the exchange stops', this.#lifecycle.stop());
     this.#exchange = undefined;
+  }
+
+  /** Another version, or other options: what is stored stays. */
+  async restart(options: Partial<ExchangeOptions>): Promise<void> {
+    await this.halt();
+    this.#options = { ...this.#options, ...options };
+    await this.start();
   }
 
   async down(): Promise<void> {
