@@ -2,7 +2,11 @@
 import { type PolicyPair, writes } from '../../api/fence.ts';
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { DEFAULT_WRITES } from '../../api/write-terms.ts';
-import { ANNOTATION_OBJECT_KIB, ANNOTATION_POD_SECURITY, ANNOTATION_STORAGE_CLASSES } from '../annotations.ts';
+import {
+  ANNOTATION_OBJECT_KIB,
+  ANNOTATION_POD_SECURITY,
+  ANNOTATION_STORAGE_CLASSES,
+} from '../annotations.ts';
 import {
   BY_PEER,
   celList,
