@@ -1,6 +1,9 @@
 import type { Attack } from './attack.ts';
+import { DocumentsAttack } from './documents.ts';
 import { GuestAttack } from './guest.ts';
 import { HonestUse } from './honest.ts';
+import { ProviderAttack } from './provider.ts';
+import { StrangersAttack } from './strangers.ts';
 
 /** All attackers, by name. Each run of the bench has one, on a cluster of its own. */
 export const ATTACKS: readonly (() => Attack)[] = [
@@ -19,5 +22,8 @@ export const ATTACKS: readonly (() => Attack)[] = [
       peers: 1,
       isPatient: false,
     }),
+  () => new StrangersAttack(),
+  () => new DocumentsAttack(),
+  () => new ProviderAttack(),
   () => new HonestUse(),
 ];
