@@ -3,7 +3,7 @@ import { BlockList, isIP, SocketAddress } from 'node:net';
 import { isClusterID } from '../api/forms.ts';
 import { joinEndpoint } from '../lib/endpoint.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { METADATA_ADDRESSES } from '../lib/never-dialled.ts';
+import { METADATA_ADDRESSES } from '../lib/metadata-services.ts';
 import type { Announcement, Candidate } from './candidates.ts';
 
 /**
@@ -171,7 +171,10 @@ REFUSED.addAddress('::', 'ipv6');
 REFUSED.addAddress('::1', 'ipv6');
 REFUSED.addSubnet('ff00::', 8, 'ipv6');
 REFUSED.addSubnet('::', 96, 'ipv6');
-for (const address of METADATA_ADDRESSES) REFUSED.addAddress(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+for (const prefix of METADATA_ADDRESSES) {
+  const [address = '', length] = prefix.split('/');
+  REFUSED.addSubnet(address, Number(length), isIP(address) === 4 ? 'ipv4' : 'ipv6');
+}
 
 const LINK_LOCAL = new BlockList();
 LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4');

@@ -1,13 +1,5 @@
+import { METADATA_SERVICES } from './metadata-services.ts';
 import { contains, parseAddress, parsePrefix, type Prefix } from './prefix.ts';
-
-/** Metadata services of AWS and most others, Alibaba, Oracle and Azure. */
-export const METADATA_ADDRESSES: readonly string[] = [
-  '169.254.169.254',
-  'fd00:ec2::254',
-  '100.100.100.200',
-  '192.0.0.192',
-  '168.63.129.16',
-];
 
 /**
  * Addresses at which no other cluster is. A peer that names such an endpoint could make us send to ourselves, to everybody, or to
@@ -16,13 +8,11 @@ export const METADATA_ADDRESSES: readonly string[] = [
 export const NEVER_DIALLED: readonly Prefix[] = [
   '0.0.0.0/8',
   '127.0.0.0/8',
-  '169.254.0.0/16',
   '224.0.0.0/3',
   // ::, ::1, and every form that has an IPv4 address within: lib/prefix.ts reads none of those.
   '::/8',
-  'fe80::/10',
   'ff00::/8',
-  ...METADATA_ADDRESSES.map((address) => `${address}/${address.includes(':') ? 128 : 32}`),
+  ...METADATA_SERVICES,
 ].map(parsePrefix);
 
 const LOOPBACK: readonly Prefix[] = ['127.0.0.0/8', '::1/128'].map(parsePrefix);

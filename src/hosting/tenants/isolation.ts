@@ -3,7 +3,7 @@
  * outside, but not to pods, Services, nodes or API servers of this cluster, nor to networks beside it, nor to guests of other peers. In
  * force only where the network plug-in enforces NetworkPolicies.
  */
-import { METADATA_SERVICES } from '../../api/metadata-services.ts';
+import { METADATA_SERVICES } from '../../lib/metadata-services.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import { LABEL_PEER } from '../../api/names.ts';
 import { NETWORK_CONFIG_MAP, type OwnNetwork, readOwnNetwork } from '../../api/own-network.ts';

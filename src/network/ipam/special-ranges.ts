@@ -1,4 +1,4 @@
-import { METADATA_SERVICES } from '../../api/metadata-services.ts';
+import { METADATA_SERVICES } from '../../lib/metadata-services.ts';
 import {
   contains,
   formatPrefix,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { METADATA_SERVICES } from '../../../../src/api/metadata-services.ts';
+import { METADATA_SERVICES } from '../../../../src/lib/metadata-services.ts';
 import type { ForeignCluster, PeeringPhase } from '../../../../src/api/foreign-cluster.ts';
 import type { PeerView, Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import type { Node } from '../../../../src/api/wire.ts';
