@@ -84,7 +84,12 @@ const pod = (name: string, requests: Record<string, string> = {}): object => ({
     // As the webhook would force it; no policy in this file sets another one.
     nodeSelector: { 'example.com/lends': 'yes' },
     containers: [
-      { name: 'main', image: 'example/none:1', resources: { requests, limits: limitsOf(requests) } },
+      {
+        name: 'main',
+        image: 'example/none:1',
+        imagePullPolicy: 'Always',
+        resources: { requests, limits: limitsOf(requests) },
+      },
     ],
   },
 });
