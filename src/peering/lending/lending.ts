@@ -37,7 +37,7 @@ import { policyConditions } from './policy-conditions.ts';
 import { Reconciler, type ReconcilerOptions } from './reconciler.ts';
 import { Suspensions } from './suspension.ts';
 
-export type { LendingIntent } from './reconciler.ts';
+export type { LendingIntent } from './intent.ts';
 
 export interface LendingOptions extends Pick<
   ReconcilerOptions,

@@ -1,5 +1,5 @@
 import { isConditionTrue } from '../../api/conditions.ts';
-import { FOREIGN_CLUSTER_REASONS, type PeeringWish } from '../../api/foreign-cluster.ts';
+import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import { FINALIZER_PEERING } from '../../api/names.ts';
 import { type Contract, contractOf, type SignedContract } from '../../api/offer.ts';
 import {
@@ -24,13 +24,13 @@ import { hasCode } from '../../lib/errors.ts';
 import type { Pace } from '../../lib/pace.ts';
 import type { JoinTokens, TokenCheckResult } from '../identity/join-tokens.ts';
 import type { StockWatcher } from '../offer/stock-watcher.ts';
-import type { PeerFacts } from '../policy/match.ts';
 import type { OwnIdentity, PeerLinks } from '../ports.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import { decide, type Decision, policyFor } from './decide.ts';
 import { closed, forgetResume, refusalOf, type SetUp } from './closing.ts';
 import type { Fences } from './fences.ts';
 import type { Heard, Inbox } from './inbox.ts';
+import type { LendingIntent } from './intent.ts';
 import { isEmpty, renewalOf } from '../offer/next-offer.ts';
 import type { Offers } from './offers.ts';
 import { StatusRecorder } from './recorder.ts';
@@ -48,17 +48,6 @@ import {
 import { isStranger, outlineOf, strangerPace } from './strangers.ts';
 import { isLifted, type Suspensions } from './suspension.ts';
 import { windsDownUntil } from './wind-down.ts';
-
-/** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
-export interface LendingIntent {
-  /** Disabled also while its ForeignCluster is being deleted. */
-  incoming: PeeringWish;
-  facts: PeerFacts;
-  /** The other cluster that this one is tethered to, as people call it. */
-  tetheredTo?: string;
-  /** Where pods of a device may come back to it: VirtualNodes, and the names of their Nodes. */
-  returning?: { virtualNodes: readonly string[]; nodes: readonly string[] };
-}
 
 export interface ReconcilerOptions extends ClusterBasics {
   events: EventRecorder;
