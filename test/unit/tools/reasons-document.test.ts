@@ -28,6 +28,8 @@ const OF_KUBERNETES = [
   'PodFailed',
   'ReadinessGatesNotReady',
   'StartError',
+  // What an API server answers, and our webhook as it does.
+  'TooManyRequests',
 ];
 /** What the tools on a host refuse, in a file between two programs: people see `HostRefused`, `WireGuardNotRunning`. */
 const OF_HOSTS = ['NoWireGuard', 'Refused'];

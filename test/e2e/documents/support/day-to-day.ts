@@ -39,6 +39,13 @@ export const DAY_TO_DAY: readonly Reading[] = [
     ],
   },
   {
+    document: 'docs/sharing.md',
+    part: 'a guest that was suspended',
+    context: 'milan',
+    replace: { CLUSTER_ID: idOf('rome') },
+    acts: [block('kubectl annotate peeringrequest', { prints: /annotated/ })],
+  },
+  {
     document: 'docs/network.md',
     part: 'choices of home',
     context: 'rome',
