@@ -135,11 +135,11 @@ describe('with the credential that tenant-kubeconfig prints', () => {
       pod({ priorityClassName: 'system-node-critical' }),
       'may not outrank ours',
     ],
-    ['a toleration of everything', pod({ tolerations: [{ operator: 'Exists' }] }), 'may not tolerate'],
+    ['a toleration of everything', pod({ tolerations: [{ operator: 'Exists' }] }), 'tolerate no taints but'],
     [
       'a toleration of control planes',
       pod({ tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }] }),
-      'may not tolerate',
+      'tolerate no taints but',
     ],
     ['no mark of a peer', UNMARKED, `bear the label ${LABEL_HOME_UID}`],
     [

@@ -256,7 +256,10 @@ test(
     await own.close();
     expect(refusalOf(error)).toMatchObject({ reason: 'WriteBudgetSpent', retryAfterMs: expect.any(Number) });
     // It may always end them.
-    expect((await call('DELETE', `${path}/p-0?gracePeriodSeconds=0`)).status).toBe(200);
+    // The API server itself may have too much to do for a moment.
+    const end = async (): Promise<boolean> =>
+      (await call('DELETE', `${path}/p-0?gracePeriodSeconds=0`)).status === 200;
+    await eventually('it ends one', end);
   },
   TIMEOUT_MS,
 );
