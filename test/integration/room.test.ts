@@ -60,7 +60,10 @@ interface Lent {
 async function lend(name: string, spec: Partial<SharingPolicySpec>): Promise<Lent> {
   // By name: the peers of other tests keep theirs.
   const rome = world.peer();
-  await world.policy({ peers: { clusterIDs: [rome.id] }, nodeSelector: LENDS, imagePullPolicy: 'AsAsked', ...spec }, name);
+  await world.policy(
+    { peers: { clusterIDs: [rome.id] }, nodeSelector: LENDS, imagePullPolicy: 'AsAsked', ...spec },
+    name,
+  );
   await rome.peered();
   const offer = rome.told.offer?.offer;
   if (offer === undefined) throw new Error('there is no offer');
