@@ -223,7 +223,11 @@ test.each<[string, unknown, string]>([
     { ...full, namespaces: Array.from({ length: 257 }, () => ({})) },
     'namespaces has 257',
   ],
-  ['no security', { ...full, podSecurity: 'none' }, 'podSecurity is not restricted or baseline or privileged'],
+  [
+    'no security',
+    { ...full, podSecurity: 'none' },
+    'podSecurity is not restricted or baseline or privileged',
+  ],
   ['keeping for ever', { ...full, keepForSeconds: 1e12 }, 'keepForSeconds is 1000000000000'],
   ['an odd version', { ...full, kubernetesVersion: '1.36' }, 'kubernetesVersion is malformed'],
   ['odd features', { ...full, declaredFeatures: ['a', ''] }, 'declaredFeatures[1] is malformed'],
