@@ -22,11 +22,6 @@ import { Borrower } from './borrower.ts';
 export const SYSTEM = 'tributary-system';
 /** etcd's default, which the lab's kwok clusters exceed. */
 const DEFAULT_QUOTA = '--quota-backend-bytes=2147483648';
-/** Of the attacker: nothing of its own is in its way. */
-const PATIENT = {
-  etcd: ['--quota-backend-bytes=8589934592'],
-  'kube-apiserver': ['--etcd-compaction-interval=30s'],
-};
 const READY_MS = 60_000;
 const POLL_MS = 100;
 
@@ -40,7 +35,6 @@ export class AttackBed {
   readonly #programs: Program[] = [];
   readonly #borrowers: Borrower[] = [];
   #clusterID = '';
-  #provider: { cluster: Cluster; client: HttpClient } | undefined;
 
   private constructor(lab: Lab, admin: HttpClient, endpoint: string) {
     this.lab = lab;
@@ -49,19 +43,12 @@ export class AttackBed {
     this.endpoint = endpoint;
   }
 
-  /** `hasProvider`: with the API server of a cluster that lends, whose etcd takes more than the attacker can write. */
-  static async up(
-    { hasProvider = false }: { hasProvider?: boolean | undefined },
-    progress: (line: string) => void = () => {},
-  ): Promise<AttackBed> {
+  static async up(progress: (line: string) => void = () => {}): Promise<AttackBed> {
     const flags = { etcd: [DEFAULT_QUOTA], 'kube-apiserver': ['--etcd-compaction-interval=5m'] };
     const lab = await Lab.fresh({
       name: 'attacks',
       workload: 'kwok',
-      clusters: [
-        { name: 'victim', nodes: 10, flags },
-        ...(hasProvider ? [{ name: 'provider', nodes: 2, flags: PATIENT }] : []),
-      ],
+      clusters: [{ name: 'victim', nodes: 10, flags }],
       progress,
     });
     try {
@@ -69,11 +56,6 @@ export class AttackBed {
       const [port = 0] = await freePorts(1);
       const admin = createClient(await parseKubeconfig(kubeconfig));
       const bed = new AttackBed(lab, admin, `127.0.0.1:${port}`);
-      if (hasProvider) {
-        const cluster = lab.cluster('provider');
-        const client = createClient(await parseKubeconfig(readFileSync(cluster.kubeconfig, 'utf8')));
-        bed.#provider = { cluster, client };
-      }
       await bed.#furnish(port);
       return bed;
     } catch (error) {
@@ -86,19 +68,12 @@ export class AttackBed {
     await Promise.all(this.#borrowers.map(async (borrower) => borrower.stop()));
     await Promise.all(this.#programs.map(async (program) => program.stop()));
     await this.admin.close();
-    await this.#provider?.client.close();
     await this.lab.down();
   }
 
   /** Of the cluster that is attacked. */
   get clusterID(): string {
     return this.#clusterID;
-  }
-
-  /** The attacker's own cluster, and its administrator. */
-  get provider(): { cluster: Cluster; client: HttpClient } {
-    if (this.#provider === undefined) throw new Error('this attack has no cluster of its own');
-    return this.#provider;
   }
 
   get etcdUrl(): string {
