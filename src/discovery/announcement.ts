@@ -3,7 +3,7 @@ import { BlockList, isIP, SocketAddress } from 'node:net';
 import { isClusterID } from '../api/forms.ts';
 import { joinEndpoint } from '../lib/endpoint.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { METADATA_ADDRESSES } from '../lib/metadata-services.ts';
+import { isDialable } from '../lib/never-dialled.ts';
 import type { Announcement, Candidate } from './candidates.ts';
 
 /**
@@ -161,24 +161,12 @@ const scoped = (address: string, scope: string): string =>
 const invalid = (why: string): TributaryError =>
   new TributaryError('Invalid', `announcement refused: ${why}`);
 
-/** Addresses to which no announcement may send us. */
-const REFUSED = new BlockList();
-REFUSED.addSubnet('0.0.0.0', 8, 'ipv4');
-REFUSED.addSubnet('127.0.0.0', 8, 'ipv4');
-REFUSED.addSubnet('224.0.0.0', 4, 'ipv4');
-REFUSED.addSubnet('240.0.0.0', 4, 'ipv4');
-REFUSED.addAddress('::', 'ipv6');
-REFUSED.addAddress('::1', 'ipv6');
-REFUSED.addSubnet('ff00::', 8, 'ipv6');
-REFUSED.addSubnet('::', 96, 'ipv6');
-for (const prefix of METADATA_ADDRESSES) {
-  const [address = '', length] = prefix.split('/');
-  REFUSED.addSubnet(address, Number(length), isIP(address) === 4 ? 'ipv4' : 'ipv6');
-}
-
 const LINK_LOCAL = new BlockList();
 LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4');
 LINK_LOCAL.addSubnet('fe80::', 10, 'ipv6');
+
+/** Of AWS and most other clouds. */
+const METADATA_SERVICE = '169.254.169.254';
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 4 ? 'ipv4' : 'ipv6');
 
@@ -194,5 +182,7 @@ export function dialableAddress(text: string): string | undefined {
   const { address } = new SocketAddress({ address: text, family });
   // An IPv4-mapped address (RFC 4291, 2.5.5). As a rule of the list it would match all of IPv4.
   if (address.startsWith('::ffff:')) return undefined;
-  return REFUSED.check(address, family) ? undefined : address;
+  // On the LAN another cluster may have such an address, and the metadata service has one of them.
+  const isSound = isLinkLocal(address) ? address !== METADATA_SERVICE : isDialable(address);
+  return isSound ? address : undefined;
 }

@@ -1,5 +1,5 @@
 import { METADATA_SERVICES } from './metadata-services.ts';
-import { contains, parseAddress, parsePrefix, type Prefix } from './prefix.ts';
+import { type Address, contains, parseAddress, parsePrefix, type Prefix } from './prefix.ts';
 
 /**
  * Addresses at which no other cluster is. A peer that names such an endpoint could make us send to ourselves, to everybody, or to
@@ -22,11 +22,18 @@ export function isDialable(
   text: string,
   { allowLoopback = false }: { allowLoopback?: boolean } = {},
 ): boolean {
+  if (allowLoopback && isLoopback(text)) return true;
   const address = parseAddress(text.replace(/%.*$/u, ''));
-  if (address === undefined) return false;
-  if (allowLoopback && LOOPBACK.some((range) => contains(range, address))) return true;
-  return !NEVER_DIALLED.some((range) => contains(range, address));
+  return address !== undefined && !isIn(NEVER_DIALLED, address);
 }
+
+export function isLoopback(text: string): boolean {
+  const address = parseAddress(text);
+  return address !== undefined && isIn(LOOPBACK, address);
+}
+
+const isIn = (ranges: readonly Prefix[], address: Address): boolean =>
+  ranges.some((range) => contains(range, address));
 
 /** Whether a server is on our own host, and with it, perhaps, all others. */
 export const isOnLoopback = ({ hostname }: URL): boolean => hostname === '127.0.0.1' || hostname === '[::1]';

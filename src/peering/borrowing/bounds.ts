@@ -1,7 +1,6 @@
 import type { Clock } from '../../lib/clock.ts';
-import { errorCode } from '../../lib/errors.ts';
 import type { AccessOptions } from './access.ts';
-import { literalAddresses, type OurPlaces, refuseOurs, type Resolve } from './our-places.ts';
+import { isOurPlace, literalAddresses, type OurPlaces, type Resolve } from './our-places.ts';
 import { probe, resolveAll } from './probe.ts';
 
 interface BoundsOptions {
@@ -16,15 +15,7 @@ export function accessBounds(options: BoundsOptions): Pick<AccessOptions, 'probe
   const { ours, allowLoopback, clock, resolve = resolveAll } = options;
   return {
     probe: async (api, signal) => probe(api, { ours: ours(), allowLoopback, clock, resolve }, signal),
-    isOurs: (at) => {
-      try {
-        refuseOurs(at, literalAddresses(ours(), allowLoopback));
-        return false;
-      } catch (error) {
-        if (errorCode(error) !== 'Forbidden') throw error;
-        return true;
-      }
-    },
+    isOurs: (at) => isOurPlace(at, literalAddresses(ours(), allowLoopback)),
     ourCa: () => ours().ca,
   };
 }

@@ -1,7 +1,8 @@
-import { BlockList, isIP, SocketAddress } from 'node:net';
+import { isIP, SocketAddress } from 'node:net';
 
 import { hostAndPort } from '../../lib/endpoint.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { isDialable, isLoopback } from '../../lib/never-dialled.ts';
 
 /** All addresses of a host name. */
 export type Resolve = (host: string) => Promise<string[]>;
@@ -27,28 +28,6 @@ export interface OurAddresses {
   readonly allowLoopback: boolean;
 }
 
-const NEVER = blockList([
-  ['0.0.0.0', 8, 'ipv4'],
-  ['169.254.0.0', 16, 'ipv4'],
-  ['224.0.0.0', 3, 'ipv4'],
-  ['::', 128, 'ipv6'],
-  ['fe80::', 10, 'ipv6'],
-  ['ff00::', 8, 'ipv6'],
-]);
-const LOOPBACK = blockList([
-  ['127.0.0.0', 8, 'ipv4'],
-  ['::1', 128, 'ipv6'],
-]);
-
-function blockList(prefixes: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[]): BlockList {
-  const list = new BlockList();
-  for (const [address, length, family] of prefixes) list.addSubnet(address, length, family);
-  return list;
-}
-
-const isIn = (list: BlockList, address: string): boolean =>
-  list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-
 /** In its one spelling; an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5) as the IPv4 address. */
 export function plain(address: string): string {
   if (isIP(address) !== 6) return address;
@@ -67,7 +46,7 @@ interface End {
 function addressesOf(hosts: readonly string[], ends: readonly End[], allowLoopback: boolean): OurAddresses {
   const all = [...hosts.filter((host) => isIP(host) !== 0).map(plain), ...ends.map(({ address }) => address)];
   return {
-    hosts: new Set(all.filter((address) => !isIn(LOOPBACK, address))),
+    hosts: new Set(all.filter((address) => !isLoopback(address))),
     onLoopback: new Set(ends.map(({ address, port }) => `${address} ${port}`)),
     allowLoopback,
   };
@@ -97,16 +76,20 @@ export async function ourAddresses(
   return addressesOf(hosts, found.flat(), allowLoopback);
 }
 
-/** Throws Forbidden where the address means something else here than at the provider. */
-export function refuseOurs(
+/** Whether the address means something else here than at the provider. */
+export function isOurPlace(
   { address, port }: { address: string; port: number },
   { hosts, onLoopback, allowLoopback }: OurAddresses,
-): void {
+): boolean {
   const here = plain(address);
-  const isNowhere = isIn(NEVER, here) || (!allowLoopback && isIn(LOOPBACK, here));
-  if (!isNowhere && !hosts.has(here) && !onLoopback.has(`${here} ${port}`)) return;
+  return !isDialable(here, { allowLoopback }) || hosts.has(here) || onLoopback.has(`${here} ${port}`);
+}
+
+/** Throws Forbidden for such an address. */
+export function refuseOurs(at: { address: string; port: number }, ours: OurAddresses): void {
+  if (!isOurPlace(at, ours)) return;
   throw new TributaryError(
     'Forbidden',
-    `the provider's API server would be ${address}:${port}, which is not an address of another cluster`,
+    `the provider's API server would be ${at.address}:${at.port}, which is not an address of another cluster`,
   );
 }
