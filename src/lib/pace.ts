@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts';
+import { remember } from './remember.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 export interface PaceLimits {
@@ -79,12 +80,7 @@ export class Pace {
 
   #entry(key: string, now: number): Entry {
     const entry = this.#entries.get(key) ?? { level: 0, at: now, waits: 0, notBefore: now };
-    // Put back at the end: a Map keeps the order in which keys were set.
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    if (this.#entries.size > (this.#options.maxKeys ?? MAX_KEYS)) {
-      this.#entries.delete(this.#entries.keys().next().value ?? key);
-    }
+    remember(this.#entries, key, entry, this.#options.maxKeys ?? MAX_KEYS);
     return entry;
   }
 

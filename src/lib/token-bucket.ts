@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts';
+import { remember } from './remember.ts';
 
 export interface TokenBucketOptions {
   clock: Clock;
@@ -60,12 +61,7 @@ export class TokenBuckets {
 
   of(key: string): TokenBucket {
     const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#options);
-    // Put back at the end: a Map keeps the order in which keys were set.
-    this.#buckets.delete(key);
-    this.#buckets.set(key, bucket);
-    if (this.#buckets.size > this.#options.maxKeys) {
-      this.#buckets.delete(this.#buckets.keys().next().value ?? key);
-    }
+    remember(this.#buckets, key, bucket, this.#options.maxKeys);
     return bucket;
   }
 }

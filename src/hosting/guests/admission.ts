@@ -1,11 +1,11 @@
 import type { Admission } from '../../api/admission.ts';
 import type { persistentVolumeClaims } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
-import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import { costOf, costOfClaim } from './cost.ts';
 import type { Ledger } from './ledger.ts';
 import { debugPatch, placementOf, placementPatch } from './placement.ts';
-import type { GuestTenant, TenantDirectory } from './tenant-directory.ts';
+import { type GuestTenant, knownTenant, type TenantDirectory } from './tenant-directory.ts';
 import type { GuestWrites } from './writes.ts';
 
 /** A pod that is created in a tenant namespace, is resized, or gets an ephemeral container. */
@@ -47,7 +47,7 @@ export class GuestAdmission {
   /** Throws Unavailable where the namespace is not known yet. */
   place({ namespace, pod, about, before }: Guest): Admission {
     if (about === 'Resize') return AS_IT_IS;
-    const { annotations } = this.#tenantOf(namespace);
+    const { annotations } = knownTenant(this.#options.tenants, namespace);
     return refusing(() => {
       const placement = placementOf(annotations);
       const patch = about === 'Create' ? placementPatch(pod, placement) : debugPatch(pod, before, placement);
@@ -57,10 +57,10 @@ export class GuestAdmission {
 
   /** Throws Unavailable where the answer cannot be known now. */
   charge({ namespace, pod, about, isDryRun }: Guest): Admission {
-    const tenant = this.#tenantOf(namespace);
+    const tenant = knownTenant(this.#options.tenants, namespace);
     const isNew = about === 'Create';
-    const refusal = this.#roomFor(tenant, { namespace, pod, about, isDryRun });
-    if (refusal.refusal !== undefined) return refusal;
+    const room = this.#roomFor(tenant, { namespace, pod, about, isDryRun });
+    if (room.refusal !== undefined) return room;
     // What finds no room is not written, and costs nothing.
     return this.#options.writes.pod(tenant, { pod, namespace, isNew, isDryRun }) ?? AS_IT_IS;
   }
@@ -80,19 +80,13 @@ export class GuestAdmission {
 
   /** A quota bounds one namespace, and a peer with many would get its storage many times. Throws Unavailable as `charge`. */
   chargeClaim({ namespace, claim, isDryRun }: GuestClaim): Admission {
-    const { peer, isByContract } = this.#tenantOf(namespace);
+    const { peer, isByContract } = knownTenant(this.#options.tenants, namespace);
     if (!isByContract) return AS_IT_IS;
     return refusing(() => {
       const { name, uid } = claim.metadata;
       const cost = costOfClaim(claim);
       return answer(this.#options.storage.ask({ peer, namespace, name, uid, cost, isNew: true, isDryRun }));
     });
-  }
-
-  #tenantOf(namespace: string): GuestTenant {
-    const tenant = this.#options.tenants.tenantOf(namespace);
-    if (tenant !== undefined) return tenant;
-    throw new TributaryError('Unavailable', `namespace ${namespace} is not known to be a peer's`);
   }
 }
 

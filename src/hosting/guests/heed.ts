@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts';
+import { remember } from '../../lib/remember.ts';
 
 /** A request that was refused because a budget is spent. */
 export interface Refused {
@@ -61,9 +62,7 @@ export class Heed {
     if (known !== undefined && nowMs - known.sinceMs < WINDOW_MS) return known;
     const waits = new Map([...(known?.waits ?? [])].filter(([, untilMs]) => untilMs > nowMs));
     const fresh = { sinceMs: nowMs, heedlessBytes: 0, waits };
-    this.#peers.delete(peer);
-    this.#peers.set(peer, fresh);
-    if (this.#peers.size > MOST_PEERS) this.#peers.delete(this.#peers.keys().next().value ?? peer);
+    remember(this.#peers, peer, fresh, MOST_PEERS);
     return fresh;
   }
 }

@@ -65,30 +65,43 @@ export function debugPatch(
   before: Pod | undefined,
   { pullsAlways }: Placement,
 ): JsonPatchOperation[] {
-  if (!pullsAlways) return [];
   const known = new Set((before?.spec?.ephemeralContainers ?? []).map(({ name }) => name));
-  return (spec?.ephemeralContainers ?? []).flatMap(({ name, imagePullPolicy }, index) =>
-    known.has(name) || imagePullPolicy === 'Always'
-      ? []
-      : [{ op: 'add', path: `/spec/ephemeralContainers/${index}/imagePullPolicy`, value: 'Always' } as const],
-  );
+  const isNew = ({ name }: { name: string }): boolean => !known.has(name);
+  return pullsAlways ? pullPatch('ephemeralContainers', spec?.ephemeralContainers, isNew) : [];
 }
 
 /** `Always`, whatever the pod says: else it could run what somebody else has pulled onto the node. */
 function imagePatch({ spec }: Pod, { pullsAlways }: Placement): JsonPatchOperation[] {
   if (!pullsAlways) return [];
-  const containers = (['containers', 'initContainers'] as const).flatMap((list) =>
-    (spec?.[list] ?? []).flatMap(({ imagePullPolicy }, index) =>
-      imagePullPolicy === 'Always' ? [] : [`/spec/${list}/${index}/imagePullPolicy`],
-    ),
-  );
   const volumes = (spec?.volumes ?? []).flatMap(({ image }, index) =>
     (image ?? undefined) === undefined || image?.pullPolicy === 'Always'
       ? []
-      : [`/spec/volumes/${index}/image/pullPolicy`],
+      : [alwaysAt(`/spec/volumes/${index}/image/pullPolicy`)],
   );
-  return [...containers, ...volumes].map((path) => ({ op: 'add', path, value: 'Always' }));
+  return [
+    ...pullPatch('containers', spec?.containers),
+    ...pullPatch('initContainers', spec?.initContainers),
+    ...volumes,
+  ];
 }
+
+interface Pulling {
+  name: string;
+  imagePullPolicy?: string;
+}
+
+const pullPatch = (
+  list: string,
+  containers: readonly Pulling[] | undefined,
+  isMeant: (container: Pulling) => boolean = () => true,
+): JsonPatchOperation[] =>
+  (containers ?? []).flatMap((container, index) =>
+    container.imagePullPolicy === 'Always' || !isMeant(container)
+      ? []
+      : [alwaysAt(`/spec/${list}/${index}/imagePullPolicy`)],
+  );
+
+const alwaysAt = (path: string): JsonPatchOperation => ({ op: 'add', path, value: 'Always' });
 
 function runtimePatch({ spec }: Pod, { runtimeClassName }: Placement): JsonPatchOperation[] {
   if (runtimeClassName === undefined || spec?.runtimeClassName === runtimeClassName) return [];

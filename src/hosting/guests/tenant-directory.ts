@@ -6,7 +6,7 @@ import type { PeeringRequest } from '../../api/peering-request.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import type { Tenants } from '../tenants/tenants.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { hasCode, TributaryError } from '../../lib/errors.ts';
 
 /** A tenant namespace. */
 export interface GuestTenant {
@@ -77,6 +77,13 @@ export class TenantDirectory {
   onTenants(listener: () => void): () => void {
     return this.#options.tenants.namespaces.onChange(listener);
   }
+}
+
+/** Throws Unavailable where the namespace is not known yet. */
+export function knownTenant(tenants: Pick<TenantDirectory, 'tenantOf'>, namespace: string): GuestTenant {
+  const tenant = tenants.tenantOf(namespace);
+  if (tenant !== undefined) return tenant;
+  throw new TributaryError('Unavailable', `namespace ${namespace} is not known to be a peer's`);
 }
 
 /** Undefined for a contract that somebody has spoilt. */

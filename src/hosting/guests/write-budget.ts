@@ -1,5 +1,6 @@
 import { DEFAULT_WRITES } from '../../api/write-terms.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { remember } from '../../lib/remember.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { Heed } from './heed.ts';
 
@@ -105,9 +106,7 @@ export class WriteBudget {
   #known(peer: string, kibPerMinute: number): Known {
     const found = this.#peers.get(peer);
     const known = found?.kibPerMinute === kibPerMinute ? found : this.#make(kibPerMinute);
-    this.#peers.delete(peer);
-    this.#peers.set(peer, known);
-    if (this.#peers.size > MOST_PEERS) this.#peers.delete(this.#peers.keys().next().value ?? peer);
+    remember(this.#peers, peer, known, MOST_PEERS);
     if (kibPerMinute > this.#all.kibPerMinute) this.#all = this.#makeAll(kibPerMinute);
     return known;
   }

@@ -1,4 +1,5 @@
 import type { WriteQuestion } from '../../api/admission.ts';
+import { deepEqual } from '../../lib/equality.ts';
 
 /** Of JSON. What etcd stores is smaller for most kinds, which are stored in a denser form. */
 export const bytesOf = (object: object): number => Buffer.byteLength(JSON.stringify(object));
@@ -33,7 +34,7 @@ export function costOfWrite(
 
 /** An API server stores no update that changes nothing. */
 export const changesNothing = ({ operation, object, oldObject }: WriteQuestion): boolean =>
-  operation === 'UPDATE' && oldObject !== undefined && JSON.stringify(object) === JSON.stringify(oldObject);
+  operation === 'UPDATE' && oldObject !== undefined && deepEqual(object, oldObject);
 
 const KIB = 1024;
 /** Bytes are base64 in a Secret, and some characters are two in JSON. */

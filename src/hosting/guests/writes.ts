@@ -1,11 +1,10 @@
 import type { Admission, WriteQuestion } from '../../api/admission.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError } from '../../lib/errors.ts';
 import { TokenBuckets } from '../../lib/token-bucket.ts';
 import type { Ledger } from './ledger.ts';
 import { ObjectCounts } from './object-counts.ts';
-import type { GuestTenant, TenantDirectory } from './tenant-directory.ts';
+import { type GuestTenant, knownTenant, type TenantDirectory } from './tenant-directory.ts';
 import { WriteBudget } from './write-budget.ts';
 import { bytesOf, changesNothing, costOfPodWrite, costOfWrite, tooLarge } from './write-cost.ts';
 
@@ -46,6 +45,9 @@ interface Charged {
   isDryRun: boolean;
 }
 
+/** As the policy says; its pods come on top of the objects. */
+type WriteLimits = ReturnType<TenantDirectory['writesOf']>;
+
 /** What peers store in this cluster, of whatever kind: how large each object is, how many there are, and how much is written. */
 export class GuestWrites {
   readonly #options: GuestWritesOptions;
@@ -71,7 +73,7 @@ export class GuestWrites {
 
   /** Any other write of a peer. Throws Unavailable where the namespace is not known yet. */
   decide(question: WriteQuestion): Admission {
-    const tenant = this.#tenantOf(question.namespace);
+    const tenant = knownTenant(this.#options.tenants, question.namespace);
     if (changesNothing(question)) return ADMITTED;
     const bytes = bytesOf(question.object);
     const { operation, group, resource, namespace, name, isDryRun } = question;
@@ -79,13 +81,15 @@ export class GuestWrites {
     const isNew = operation === 'CREATE';
     const where = { group, resource, namespace, name, isDryRun };
     // What is there already may be larger than what is let in today.
-    if (operation === 'DELETE') return this.#spend(tenant, { ...where, bytes, cost, isNew }) ?? ADMITTED;
+    if (operation === 'DELETE') {
+      return this.#spend(tenant.peer, { ...where, bytes, cost, isNew }, this.#termsOf(tenant)) ?? ADMITTED;
+    }
     return this.#charge(tenant, { ...where, bytes, cost, isNew }) ?? ADMITTED;
   }
 
   /** A heartbeat, which has a budget of its own: a home must not seem to be away because its peer has written much. */
   heartbeat({ namespace, object, isDryRun }: WriteQuestion): Admission {
-    const { peer } = this.#tenantOf(namespace);
+    const { peer } = knownTenant(this.#options.tenants, namespace);
     const bytes = bytesOf(object);
     if (bytes > MOST_LEASE_BYTES) {
       return refused(`the Lease of a home is of ${MOST_LEASE_BYTES} bytes at most, this one is of ${bytes}`);
@@ -96,15 +100,15 @@ export class GuestWrites {
   }
 
   #charge(tenant: GuestTenant, charged: Charged): Admission | undefined {
-    const { objectKiB, objects } = this.#options.tenants.writesOf(tenant);
-    const problem = tooLarge(charged, charged.bytes, objectKiB);
+    const terms = this.#termsOf(tenant);
+    const problem = tooLarge(charged, charged.bytes, terms.objectKiB);
     if (problem !== undefined) return refused(problem);
     const { peer, isByContract } = tenant;
     // In namespaces that people have made, nobody says what the peer may have over all of them.
     const isCounted = charged.isNew && isByContract;
-    const full = isCounted ? this.#counts.refusalOf(peer, objects + this.#podsOf(peer)) : undefined;
+    const full = isCounted ? this.#counts.refusalOf(peer, terms.objects) : undefined;
     if (full !== undefined) return refused(full);
-    const refusal = this.#spend(tenant, charged);
+    const refusal = this.#spend(peer, charged, terms);
     if (isCounted && refusal === undefined && !charged.isDryRun) {
       this.#counts.admitted(peer, charged.namespace);
     }
@@ -112,29 +116,18 @@ export class GuestWrites {
   }
 
   #spend(
-    tenant: GuestTenant,
+    peer: string,
     { group, resource, namespace, name, cost, isDryRun }: Charged,
+    { kibPerMinute, objects }: WriteLimits,
   ): Admission | undefined {
-    const { peer } = tenant;
-    const { kibPerMinute, objects } = this.#options.tenants.writesOf(tenant);
-    const refusal = this.#budget.ask({
-      peer,
-      key: `${resource}.${group}/${namespace}/${name}`,
-      bytes: cost,
-      isDryRun,
-      kibPerMinute,
-      objects: objects + this.#podsOf(peer),
-    });
+    const key = `${resource}.${group}/${namespace}/${name}`;
+    const refusal = this.#budget.ask({ peer, key, bytes: cost, isDryRun, kibPerMinute, objects });
     return refusal && { ...refused(refusal.message), retryAfterSeconds: refusal.retryAfterSeconds };
   }
 
-  #podsOf(peer: string): number {
-    return this.#options.tenants.podsOf(peer);
-  }
-
-  #tenantOf(namespace: string): GuestTenant {
-    const tenant = this.#options.tenants.tenantOf(namespace);
-    if (tenant !== undefined) return tenant;
-    throw new TributaryError('Unavailable', `namespace ${namespace} is not known to be a peer's`);
+  #termsOf(tenant: GuestTenant): WriteLimits {
+    const { tenants } = this.#options;
+    const writes = tenants.writesOf(tenant);
+    return { ...writes, objects: writes.objects + tenants.podsOf(tenant.peer) };
   }
 }

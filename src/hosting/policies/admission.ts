@@ -35,6 +35,12 @@ export const saidOn = (annotation: string): string =>
 export const listedOn = (annotation: string): string =>
   `${saidOn(annotation)}.split(',').filter(it, it != '')`;
 
+const CONTAINER_LISTS = ['containers', 'initContainers', 'ephemeralContainers'];
+
+/** CEL: a condition for each container `c` of these lists of a pod; default: of all. */
+export const eachContainer = (condition: string, lists: readonly string[] = CONTAINER_LISTS): string =>
+  lists.map((list) => `object.spec.?${list}.orValue([]).all(c, ${condition})`).join(' && ');
+
 /** CEL: a list of texts. */
 export const celList = (texts: readonly string[]): string => `[${texts.map((it) => `'${it}'`).join(', ')}]`;
 

@@ -14,6 +14,7 @@ import {
 import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../taints.ts';
 import {
   celList,
+  eachContainer,
   forgeTenantAdmission,
   listedOn,
   ofPeers,
@@ -180,11 +181,6 @@ const MOST = {
   image: 1024,
 };
 
-/** CEL: a condition for each container of all lists. */
-const each = (condition: (container: string) => string): string =>
-  ['containers', 'initContainers', 'ephemeralContainers']
-    .map((list) => `object.spec.?${list}.orValue([]).all(c, ${condition('c')})`)
-    .join(' && ');
 const size = (what: string): string => `${what}.orValue([]).size()`;
 const atMost = (field: string, most: number): string => `${size(`object.spec.?${field}`)} <= ${most}`;
 
@@ -196,14 +192,12 @@ const sizesValidations: Validations = [
     message: `pods of peers have ${MOST.containers} containers of each sort at most`,
   },
   {
-    expression: each(
-      (c) => `${size(`${c}.?env`)} <= ${MOST.env} && ${size(`${c}.?envFrom`)} <= ${MOST.envFrom}`,
-    ),
+    expression: eachContainer(`${size('c.?env')} <= ${MOST.env} && ${size('c.?envFrom')} <= ${MOST.envFrom}`),
     message: `containers of peers have ${MOST.env} variables and ${MOST.envFrom} sources of them at most`,
   },
   {
-    expression: each(
-      (c) => `${size(`${c}.?ports`)} <= ${MOST.ports} && ${size(`${c}.?volumeMounts`)} <= ${MOST.mounts}`,
+    expression: eachContainer(
+      `${size('c.?ports')} <= ${MOST.ports} && ${size('c.?volumeMounts')} <= ${MOST.mounts}`,
     ),
     message: `containers of peers have ${MOST.ports} ports and ${MOST.mounts} mounts at most`,
   },
@@ -222,7 +216,7 @@ const sizesValidations: Validations = [
     message: `pods of peers have ${MOST.tolerations} tolerations, ${MOST.hostAliases} hostAliases and ${MOST.pullSecrets} imagePullSecrets at most`,
   },
   {
-    expression: each((c) => `${c}.?image.orValue('').size() <= ${MOST.image}`),
+    expression: eachContainer(`c.?image.orValue('').size() <= ${MOST.image}`),
     message: `images of containers of peers have names of ${MOST.image} characters at most`,
   },
   {

@@ -4,7 +4,7 @@
  */
 import { type PolicyPair, writes } from '../../api/fence.ts';
 import { ANNOTATION_IMAGE_PULL_POLICY, ANNOTATION_POD_SECURITY } from '../annotations.ts';
-import { celList, forgeTenantAdmission, saidOn, type Validations } from './admission.ts';
+import { celList, eachContainer, forgeTenantAdmission, saidOn, type Validations } from './admission.ts';
 
 /** Of the level `baseline` (Pod Security Standards): what a container runtime gives anyway. */
 const CAPABILITIES = (
@@ -14,11 +14,6 @@ const CAPABILITIES = (
 
 /** New pods, and containers that are put into one (KEP-277). */
 const resourceRules = [writes('', ['pods'], 'CREATE'), writes('', ['pods/ephemeralcontainers'], 'UPDATE')];
-
-const LISTS = ['containers', 'initContainers', 'ephemeralContainers'];
-/** CEL: a condition for each container of these lists. */
-const each = (condition: string, lists = LISTS): string =>
-  lists.map((list) => `object.spec.?${list}.orValue([]).all(c, ${condition})`).join(' && ');
 
 const HOST_PROCESS = 'securityContext.?windowsOptions.?hostProcess.orValue(false)';
 
@@ -34,7 +29,7 @@ export const forgeTenantPrivilegesPolicy = (): PolicyPair =>
     variables: [{ name: 'isLifted', expression: `${saidOn(ANNOTATION_POD_SECURITY)} == 'privileged'` }],
     validations: unlessLifted([
       {
-        expression: each('!c.?securityContext.?privileged.orValue(false)'),
+        expression: eachContainer('!c.?securityContext.?privileged.orValue(false)'),
         message: 'containers of peers are not privileged',
       },
       {
@@ -44,20 +39,20 @@ export const forgeTenantPrivilegesPolicy = (): PolicyPair =>
         message: 'pods of peers share no namespace with their node: no hostNetwork, hostPID, hostIPC',
       },
       {
-        expression: each(
+        expression: eachContainer(
           `c.?securityContext.?capabilities.?add.orValue([]).all(a, a in ${celList(CAPABILITIES)})`,
         ),
         message: `containers of peers add no capabilities but ${CAPABILITIES.join(', ')}`,
       },
       {
-        expression: each(
+        expression: eachContainer(
           "c.?securityContext.?procMount.orValue('') in ['', 'Default'] && " +
             'c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)',
         ),
         message: 'containers of peers have a masked /proc and no ports of their node',
       },
       {
-        expression: `!object.spec.?${HOST_PROCESS} && ${each(`!c.?${HOST_PROCESS}`)}`,
+        expression: `!object.spec.?${HOST_PROCESS} && ${eachContainer(`!c.?${HOST_PROCESS}`)}`,
         message: 'pods of peers are no processes of their node (HostProcess)',
       },
     ]),
@@ -78,7 +73,7 @@ export const forgeTenantImagesPolicy = (): PolicyPair =>
     validations: [
       {
         expression:
-          `variables.isFree || (${each("c.?imagePullPolicy.orValue('') == 'Always'", ['containers', 'initContainers'])} && ` +
+          `variables.isFree || (${eachContainer("c.?imagePullPolicy.orValue('') == 'Always'", ['containers', 'initContainers'])} && ` +
           `object.spec.?ephemeralContainers.orValue([]).all(c, c.?imagePullPolicy.orValue('') == 'Always' || (${wasThere})) && ` +
           "object.spec.?volumes.orValue([]).all(v, !has(v.image) || v.image.?pullPolicy.orValue('') == 'Always'))",
         message:

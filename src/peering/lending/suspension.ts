@@ -1,6 +1,7 @@
 import { timestamp } from '../../api/conditions.ts';
 import { ANNOTATION_RESUME } from '../../api/names.ts';
 import type { PeeringRequest, Suspension } from '../../api/peering-request.ts';
+import { remember } from '../../lib/remember.ts';
 
 const FIRST_MS = 10 * 60_000;
 const DAY_MS = 24 * 3600_000;
@@ -61,9 +62,8 @@ export class Suspensions {
     const before = last !== undefined && isRemembered(last, nowMs) ? last : undefined;
     const isOver = before === undefined || lastsMs(before, nowMs) === 0;
     const current = why !== undefined && isOver ? suspend(before, why, nowMs) : before;
-    this.#known.delete(name);
-    if (current !== undefined) this.#known.set(name, current);
-    if (this.#known.size > MOST_PEERS) this.#known.delete(this.#known.keys().next().value ?? name);
+    if (current === undefined) this.#known.delete(name);
+    else remember(this.#known, name, current, MOST_PEERS);
     return current;
   }
 }
