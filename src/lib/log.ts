@@ -1,3 +1,5 @@
+import { UNSHOWN } from './untrusted.ts';
+
 /** Fields of a log line. Never put a credential, a token or a Secret's data here. */
 export type LogFields = Record<string, string | number | boolean | undefined>;
 
@@ -30,8 +32,6 @@ export interface LogSink {
   count?: (level: LogLevel) => void;
 }
 
-/** What JSON leaves as it is and a terminal would obey: controls beyond ASCII, and marks that reverse what is shown. */
-const UNSHOWN = /[\u{7f}-\u{9f}\u{61c}\u{200e}\u{200f}\u{2028}-\u{202e}\u{2066}-\u{2069}]/gu;
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 export function createLogger(sink: LogSink, name = 'tributary', fields: LogFields = {}): Logger {

@@ -37,8 +37,9 @@ export function plainText(raw: string, most: number): string {
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }
 
-/** All that a terminal would obey, or that hides or reverses what is shown, but line breaks and tabs. */
-const UNSHOWN = /[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\u{61c}\u{200e}\u{200f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/gu;
+/** All that a terminal would obey, or that hides or reverses what is shown, but line breaks and tabs; for `replaceAll`. */
+export const UNSHOWN: RegExp =
+  /[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\u{61c}\u{200e}\u{200f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/gu;
 
 /** A text of several lines, at most so many characters; where it was longer, its end says so. */
 export function shownText(raw: string, most: number): string {

@@ -4,7 +4,8 @@ import type { KubeClient } from '../../kube/client.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
 
-type Wish = Omit<PeeringRequestSpec, 'clusterID' | 'approval'>;
+/** What a peer says in its request. */
+export type Wish = Omit<PeeringRequestSpec, 'clusterID' | 'approval'>;
 
 /** All that a peer says in it; `approval` belongs to people. */
 const FIELDS = ['clusterName', 'namespaces', 'moreNamespaces', 'tenantNames', 'tether', 'fence'] as const;

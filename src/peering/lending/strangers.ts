@@ -1,12 +1,9 @@
 import { isConditionTrue } from '../../api/conditions.ts';
-import {
-  PEERING_REQUEST_CONDITIONS,
-  type PeeringRequest,
-  type PeeringRequestSpec,
-} from '../../api/peering-request.ts';
+import { PEERING_REQUEST_CONDITIONS, type PeeringRequest } from '../../api/peering-request.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { Pace, type PaceOptions } from '../../lib/pace.ts';
 import type { Decision } from './decide.ts';
+import type { Wish } from './request-spec.ts';
 
 /**
  * Writes about peers that nobody has let in. Identities cost nothing, so all of them share one rate; who waits is served in
@@ -27,8 +24,6 @@ export const strangerPace = (clock: Clock): Pace => new Pace({ clock, ...STRANGE
 /** Nobody has let it in, neither now nor before. */
 export const isStranger = ({ status }: PeeringRequest, { state }: Decision): boolean =>
   state !== 'Approved' && !isConditionTrue(status?.conditions, PEERING_REQUEST_CONDITIONS.approved);
-
-type Wish = Omit<PeeringRequestSpec, 'clusterID' | 'approval'>;
 
 /** As many of its namespaces as fit, with the names that they must have, and how many more there are. Pure. */
 export function outlineOf(wish: Wish): Wish {

@@ -4,9 +4,10 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { checkOffer } from '../../../../src/peering/offer/check.ts';
-import { FakeApi } from '../../../support/fake-api/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld } from '../../../support/peering/lending-world.ts';
+import type { FakeApi } from '../../../support/fake-api/fake-api.ts';
+import type { FakeClock } from '../../../support/fake-clock.ts';
+import type { LendingWorld } from '../../../support/peering/lending-world.ts';
+import { startLending, stopLending } from '../../../support/peering/simulated-lending.ts';
 
 let clock: FakeClock;
 let api: FakeApi;
@@ -14,20 +15,10 @@ let client: KubeClient;
 let world: LendingWorld;
 
 beforeEach(async () => {
-  clock = new FakeClock();
-  api = new FakeApi({ clock, types: [peeringRequests, sharingPolicies] });
-  client = api.client();
-  // The simulator has no controller that would count for quotas.
-  world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
-  await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
-  await world.start();
+  ({ clock, api, client, world } = await startLending());
 });
 
-afterEach(async () => {
-  await world.stop();
-  await client.close();
-  await api.stop();
-});
+afterEach(async () => stopLending({ clock, api, client, world }));
 
 describe('from a request to a contract in force', () => {
   test('inside a policy that is automatic: offered, accepted, set up, granted', async () => {

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type PeeringRequest, peeringRequests } from '../../../../src/api/peering-request.ts';
-import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { outlineOf } from '../../../../src/peering/lending/strangers.ts';
-import { FakeApi } from '../../../support/fake-api/fake-api.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld } from '../../../support/peering/lending-world.ts';
+import type { FakeApi } from '../../../support/fake-api/fake-api.ts';
+import type { FakeClock } from '../../../support/fake-clock.ts';
+import type { LendingWorld } from '../../../support/peering/lending-world.ts';
+import { startLending, stopLending } from '../../../support/peering/simulated-lending.ts';
 
 describe('the outline of a wish', () => {
   test('is the wish where that is small', () => {
@@ -35,19 +35,10 @@ describe('a stranger', () => {
   let world: LendingWorld;
 
   beforeEach(async () => {
-    clock = new FakeClock();
-    api = new FakeApi({ clock, types: [peeringRequests, sharingPolicies] });
-    client = api.client();
-    world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
-    await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
-    await world.start();
+    ({ clock, api, client, world } = await startLending());
   });
 
-  afterEach(async () => {
-    await world.stop();
-    await client.close();
-    await api.stop();
-  });
+  afterEach(async () => stopLending({ clock, api, client, world }));
 
   const writes = (): number =>
     api.log.filter((line) => /^(POST|PUT|PATCH).*peeringrequests/.test(line)).length;
