@@ -7,6 +7,7 @@ import {
 } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { systemClock } from '../lib/clock.ts';
+import { hostAndPort } from '../lib/endpoint.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { Authorities } from './authorities.ts';
@@ -49,12 +50,12 @@ export function tlsTarget(credentials: Credentials): TlsTarget {
   const options: SecureContextOptions = { minVersion: 'TLSv1.2' };
   if (ca !== undefined) options.ca = ca;
   if (clientCert !== undefined) Object.assign(options, clientCert);
-  const host = server.hostname.replace(/^\[|\]$/g, '');
+  const { host, port } = hostAndPort(server);
   const name = tlsServerName ?? host;
   const refused = refusedCa === undefined ? undefined : new Authorities(refusedCa);
   return {
     host,
-    port: Number(server.port === '' ? 443 : server.port),
+    port,
     // Server name indication does not allow IP addresses (RFC 6066, section 3).
     ...(isIP(name) === 0 && { servername: name }),
     checkServerIdentity: (_host, certificate) =>

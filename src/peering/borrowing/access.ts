@@ -186,7 +186,7 @@ export class AccessFinder {
   }
 }
 
-const hostOf = (server: string): string => new URL(server).hostname.replaceAll(/^\[|\]$/gu, '');
+const hostOf = (server: string): string => hostAndPort(new URL(server)).host;
 
 /** Whether that is the server of which the provider speaks now, by an address that it had. */
 function isPinOf(stored: ApiAccess, api: ApiAccess): boolean {
