@@ -59,9 +59,9 @@ export interface Question {
   before?: Pod;
   /**
    * `Create`: it is new. `Resize`: its requests are to change (KEP-1287, subresource `resize`). `Debug`: a container is put into it
-   * (KEP-277, subresource `ephemeralcontainers`). The pod is as it would be.
+   * (KEP-277, subresource `ephemeralcontainers`). `Change`: anything else of it is to change. The pod is as it would be.
    */
-  about: 'Create' | 'Resize' | 'Debug';
+  about: 'Create' | 'Resize' | 'Debug' | 'Change';
   /** Nothing of it will be stored. */
   isDryRun: boolean;
 }

@@ -1,19 +1,19 @@
-import type { Admission } from '../../api/admission.ts';
+import type { Admission, Question } from '../../api/admission.ts';
 import type { persistentVolumeClaims } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import { costOf, costOfClaim } from './cost.ts';
 import type { Ledger } from './ledger.ts';
-import { debugPatch, placementOf, placementPatch } from './placement.ts';
+import { changePatch, debugPatch, placementOf, placementPatch } from './placement.ts';
 import { type GuestTenant, knownTenant, type TenantDirectory } from './tenant-directory.ts';
 import type { GuestWrites } from './writes.ts';
 
-/** A pod that is created in a tenant namespace, is resized, or gets an ephemeral container. */
+/** A pod that is created in a tenant namespace, or changes there. */
 interface Guest {
   namespace: string;
   pod: Pod;
   before?: Pod;
-  about: 'Create' | 'Resize' | 'Debug';
+  about: Question['about'];
   isDryRun: boolean;
 }
 
@@ -50,8 +50,9 @@ export class GuestAdmission {
     const { annotations } = knownTenant(this.#options.tenants, namespace);
     return refusing(() => {
       const placement = placementOf(annotations);
-      const patch = about === 'Create' ? placementPatch(pod, placement) : debugPatch(pod, before, placement);
-      return { patch, warnings: [] };
+      if (about === 'Create') return { patch: placementPatch(pod, placement), warnings: [] };
+      const forge = about === 'Debug' ? debugPatch : changePatch;
+      return { patch: forge(pod, before, placement), warnings: [] };
     });
   }
 

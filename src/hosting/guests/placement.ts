@@ -70,6 +70,18 @@ export function debugPatch(
   return pullsAlways ? pullPatch('ephemeralContainers', spec?.ephemeralContainers, isNew) : [];
 }
 
+/** The patch for a pod to which tolerations are added now: without those that nobody here allows, and with all that it had. */
+export function changePatch(
+  { spec }: Pod,
+  before: Pod | undefined,
+  placement: Placement,
+): JsonPatchOperation[] {
+  const now = spec?.tolerations ?? [];
+  const given = [...placement.tolerations, ...(before?.spec?.tolerations ?? [])];
+  const kept = allowed(now, placement, given);
+  return kept.length === now.length ? [] : [{ op: 'add', path: '/spec/tolerations', value: kept }];
+}
+
 /** `Always`, whatever the pod says: else it could run what somebody else has pulled onto the node. */
 function imagePatch({ spec }: Pod, { pullsAlways }: Placement): JsonPatchOperation[] {
   if (!pullsAlways) return [];
@@ -128,14 +140,21 @@ function selectorPatch({ spec }: Pod, { nodeSelector }: Placement): JsonPatchOpe
 /** Takes off what nobody here allows. A pod without it waits, or runs elsewhere; a refusal would keep it from running at all. */
 function tolerationPatch({ spec }: Pod, placement: Placement): JsonPatchOperation[] {
   const own = spec?.tolerations ?? [];
-  const given = new Set(placement.tolerations.map(canonical));
-  const kept = own.filter(
-    (toleration) => given.has(canonical(toleration)) || isAllowed(toleration, placement),
-  );
+  const kept = allowed(own, placement, placement.tolerations);
   const known = new Set(kept.map(canonical));
   const missing = placement.tolerations.filter((toleration) => !known.has(canonical(toleration)));
   if (kept.length === own.length && missing.length === 0) return [];
   return [{ op: 'add', path: '/spec/tolerations', value: [...kept, ...missing] }];
+}
+
+/** Those of them that are given anyway, and those that a pod may have of its own accord. */
+function allowed(
+  own: readonly Toleration[],
+  placement: Placement,
+  given: readonly Toleration[],
+): Toleration[] {
+  const known = new Set(given.map(canonical));
+  return own.filter((toleration) => known.has(canonical(toleration)) || isAllowed(toleration, placement));
 }
 
 function isAllowed({ key = '', effect }: Toleration, { ownTolerations }: Placement): boolean {

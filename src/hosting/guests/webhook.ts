@@ -129,8 +129,20 @@ const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] =>
           rules: [askedAbout('CREATE', 'pods'), askedAbout('UPDATE', 'pods/ephemeralcontainers')],
           sideEffects: 'None',
         },
+        {
+          // Else the policy refuses the whole change, and the rest of it with it.
+          ...guestWebhook(facts),
+          name: 'tolerations.guests.tributary.dev',
+          failurePolicy: 'Ignore',
+          matchConditions: [{ name: 'tolerations', expression: hasOtherTolerations }],
+          reinvocationPolicy: 'IfNeeded',
+          rules: [askedAbout('UPDATE', 'pods')],
+          sideEffects: 'None',
+        },
       ]
     : [];
+
+const hasOtherTolerations = 'object.spec.?tolerations.orValue([]) != oldObject.spec.?tolerations.orValue([])';
 
 /**
  * `charged`: CEL, whose pods are asked about; so our own controllers and people are not held up when we are down. `Fail`,

@@ -196,6 +196,7 @@ function aboutOf(request: Fields): Question['about'] | undefined {
   if (operation === 'CREATE' && subresource === '') return 'Create';
   if (operation !== 'UPDATE') return undefined;
   if (subresource === 'resize') return 'Resize';
+  if (subresource === '') return 'Change';
   return subresource === 'ephemeralcontainers' ? 'Debug' : undefined;
 }
 

@@ -59,7 +59,9 @@ test('more CPU and memory in place, without a restart', async () => {
   expect(limit.trim()).toBe(String(48 * 1024 * 1024));
 });
 
-test('tolerations and labels follow', async () => {
+test('tolerations that the provider opens and labels follow', async () => {
+  const opened = { metadata: { annotations: { 'tributary.dev/own-tolerations': 'rack' } } };
+  await world.foreign.patch(`/api/v1/namespaces/${world.tenant}`, opened);
   await world.runPod(aPod('tagged', undefined, { labels: { tier: 'silver', old: 'yes' } }));
   await world.home.patch(at('tagged'), { metadata: { labels: { tier: 'gold', old: null } } });
   await world.untilRemote(

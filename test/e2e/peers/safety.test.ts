@@ -71,16 +71,13 @@ test('pods that would harm their host get nowhere, and at home they say why in t
       .catch(() => rows.delete(name));
   }
   expect(rows.size).toBeGreaterThan(15);
-  const said: [string, string | undefined][] = [];
-  for (const [name, { name: row }] of rows) {
-    const pod = await peers.untilPod(
-      NAMESPACE,
-      name,
-      (home) => conditionOf(home, CONDITION_OFFLOADED)?.status === 'False',
-    );
-    said.push([row, conditionOf(pod, CONDITION_OFFLOADED)?.message]);
+  // On a busy machine, the first answer may be that a webhook was late.
+  for (const [name, { reason }] of rows) {
+    await peers.untilPod(NAMESPACE, name, (home) => {
+      const { status, message = '' } = conditionOf(home, CONDITION_OFFLOADED) ?? {};
+      return status === 'False' && message.includes(reason);
+    });
   }
-  expect(said).toEqual([...rows.values()].map(({ name, reason }) => [name, expect.stringContaining(reason)]));
   expect(await peers.milan.pods(tenant)).toEqual([]);
   await kubectl('delete pods --all --wait=false');
   await until('no hostile pod is left', async () => (await peers.rome.pods(NAMESPACE)).length === 0, {

@@ -67,6 +67,7 @@ export class Stretched {
   static async open(): Promise<Stretched> {
     const sharing = {
       sharePercent: 100,
+      namespaceNames: ['stretch', 'taken'],
       reflectableKinds: [{ group: 'times.example.com', resource: 'timetables' }],
       services: [{ namespace: 'default', selector: { matchLabels: { lent: 'yes' } } }],
     };

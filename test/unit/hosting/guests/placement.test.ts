@@ -1,6 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Pod } from '../../../../src/api/wire.ts';
-import { debugPatch, placementOf, placementPatch } from '../../../../src/hosting/guests/placement.ts';
+import {
+  changePatch,
+  debugPatch,
+  placementOf,
+  placementPatch,
+} from '../../../../src/hosting/guests/placement.ts';
 
 const CLASS = 'tributary.dev/runtime-class';
 const SELECTOR = 'tributary.dev/node-selector';
@@ -122,6 +127,19 @@ test.each<[string, object[], string, string[]]>([
 ])('of its own tolerations a pod keeps those that the provider opens: %s', (_what, own, open, keys) => {
   const { tolerations } = patched(pod({ tolerations: own }), { [OWN_TOLERATIONS]: open });
   expect((tolerations as { key: string }[]).map(({ key }) => key)).toEqual(keys);
+});
+
+test('of tolerations that are added later, too; what the pod has stays', () => {
+  const before = pod({ tolerations: [exists('old')] });
+  const now = pod({ tolerations: [exists('old'), exists('a'), exists('b')] });
+  expect(changePatch(now, before, placementOf({ [OWN_TOLERATIONS]: 'b' }))).toEqual([
+    { op: 'add', path: '/spec/tolerations', value: [exists('old'), exists('b')] },
+  ]);
+  expect(changePatch(now, before, placementOf({ [OWN_TOLERATIONS]: '*' }))).toEqual([]);
+  const given = { ...ALL, [TOLERATIONS]: JSON.stringify([exists('a'), exists('b')]) };
+  expect(changePatch(now, before, placementOf(given))).toEqual([]);
+  // What every new pod gets is not put into one that is there.
+  expect(changePatch(pod({}), pod({}), placementOf(ALL))).toEqual([]);
 });
 
 test('a taint of a lent resource may be tolerated: API servers add that themselves', () => {
