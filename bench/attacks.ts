@@ -35,7 +35,7 @@ const MOST_MIB = 512;
 
 async function measure(attack: Attack, attackMs: number): Promise<boolean> {
   say(`\n${attack.name}: ${attack.what}`);
-  const bed = await AttackBed.up(say);
+  const bed = await AttackBed.up({ hasProvider: attack.needsProvider }, say);
   const ending = new AbortController();
   try {
     await attack.prepare(bed);

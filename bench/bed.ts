@@ -8,12 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { binaries } from '../lab/binaries.ts';
 import type { Cluster } from '../lab/cluster.ts';
-import { freePorts } from '../lab/free-ports.ts';
 import { Lab } from '../lab/lab.ts';
 import { TAINT_VIRTUAL_NODE } from '../src/api/names.ts';
 import { createClient, type HttpClient } from '../src/kube/http-client.ts';
 import { parseKubeconfig } from '../src/kube/kubeconfig.ts';
 import { cpuMs } from './process-figures.ts';
+import { peerArguments } from './peer-program.ts';
 import { compile, imageFlags, Program, run } from './program.ts';
 
 export type ClusterName = 'home' | 'foreign';
@@ -114,24 +114,9 @@ export class Bed {
 
   /** The product, compiled, as its image starts it; resolves when its node is Ready. */
   async startAgent(): Promise<Program> {
-    const [kubelet = 0, ops = 0] = await freePorts(2);
     const folder = join(this.lab.spec.dataDirectory, 'agent');
-    const home = this.cluster('home');
-    const pair = await home.pki.authority.issue({ commonName: 'agent', ips: ['127.0.0.1'] });
-    const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
-    writeFileSync(cert, pair.cert);
-    writeFileSync(key, pair.key);
-    const options = {
-      kubeconfig: home.kubeconfig,
-      'virtual-node': 'agent',
-      'node-address': '127.0.0.1',
-      'kubelet-port': String(kubelet),
-      'ops-port': String(ops),
-      'tls-cert-file': cert,
-      'tls-private-key-file': key,
-    };
-    const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-    return this.#start('agent', [...imageFlags(), ...this.#nodeFlags, this.#main, 'run', 'peer', ...args]);
+    const args = await peerArguments(this.cluster('home'), { virtualNode: 'agent', folder });
+    return this.#start('agent', [...imageFlags(), ...this.#nodeFlags, this.#main, ...args]);
   }
 
   async startNullMirror(): Promise<Program> {

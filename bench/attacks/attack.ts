@@ -9,6 +9,8 @@ export interface Attack {
   readonly name: string;
   /** One line: who attacks, and how. */
   readonly what: string;
+  /** Whether it is a cluster that lends, with an API server of its own. */
+  readonly needsProvider?: boolean;
   /** What it needs before it begins, such as a contract. */
   prepare(bed: AttackBed): Promise<void>;
   /** Attacks as fast as it can until the signal fires. Called once for each phase. Throws only for a fault of the bench. */

@@ -16,12 +16,18 @@ import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-p
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { ignoring } from '../../src/lib/errors.ts';
+import { peerArguments } from '../peer-program.ts';
 import { compile, imageFlags, Program, run } from '../program.ts';
 import { Borrower } from './borrower.ts';
 
 export const SYSTEM = 'tributary-system';
 /** etcd's default, which the lab's kwok clusters exceed. */
 const DEFAULT_QUOTA = '--quota-backend-bytes=2147483648';
+/** Of the attacker: nothing of its own is in its way. */
+const PATIENT = {
+  etcd: ['--quota-backend-bytes=8589934592'],
+  'kube-apiserver': ['--etcd-compaction-interval=30s'],
+};
 const READY_MS = 60_000;
 const POLL_MS = 100;
 
@@ -34,6 +40,7 @@ export class AttackBed {
   readonly endpoint: string;
   readonly #programs: Program[] = [];
   readonly #borrowers: Borrower[] = [];
+  #main = '';
   #clusterID = '';
 
   private constructor(lab: Lab, admin: HttpClient, endpoint: string) {
@@ -43,12 +50,19 @@ export class AttackBed {
     this.endpoint = endpoint;
   }
 
-  static async up(progress: (line: string) => void = () => {}): Promise<AttackBed> {
+  /** `hasProvider`: with the API server of a cluster that lends, whose etcd takes more than the attacker can write. */
+  static async up(
+    { hasProvider = false }: { hasProvider?: boolean | undefined },
+    progress: (line: string) => void = () => {},
+  ): Promise<AttackBed> {
     const flags = { etcd: [DEFAULT_QUOTA], 'kube-apiserver': ['--etcd-compaction-interval=5m'] };
     const lab = await Lab.fresh({
       name: 'attacks',
       workload: 'kwok',
-      clusters: [{ name: 'victim', nodes: 10, flags }],
+      clusters: [
+        { name: 'victim', nodes: 10, flags },
+        ...(hasProvider ? [{ name: 'provider', nodes: 2, flags: PATIENT }] : []),
+      ],
       progress,
     });
     try {
@@ -108,6 +122,13 @@ export class AttackBed {
     return borrower;
   }
 
+  /** The role `peer` for that virtual node, as a program beside the others: pods of these clusters run nothing. */
+  async startPeer(virtualNode: string): Promise<void> {
+    const folder = join(this.lab.spec.dataDirectory, virtualNode);
+    const args = await peerArguments(this.cluster, { virtualNode, folder });
+    this.#programs.push(Program.start('peer', [...imageFlags(), this.#main, ...args], this.lab.spec));
+  }
+
   async until(
     what: string,
     condition: () => boolean | Promise<boolean>,
@@ -122,7 +143,7 @@ export class AttackBed {
 
   async #furnish(peeringPort: number): Promise<void> {
     const folder = join(this.lab.spec.dataDirectory, 'agent');
-    const main = compile(folder);
+    const main = (this.#main = compile(folder));
     const { kubectl } = await binaries(undefined, ['kubectl']);
     const { kubeconfig } = this.cluster;
     const apply = (objects: string): string =>

@@ -2,6 +2,7 @@ import type { Attack } from './attack.ts';
 import { DocumentsAttack } from './documents.ts';
 import { GuestAttack } from './guest.ts';
 import { HonestUse } from './honest.ts';
+import { ProviderAttack } from './provider.ts';
 import { StrangersAttack } from './strangers.ts';
 
 /** All attackers, by name. Each run of the bench has one, on a cluster of its own. */
@@ -23,5 +24,6 @@ export const ATTACKS: readonly (() => Attack)[] = [
     }),
   () => new StrangersAttack(),
   () => new DocumentsAttack(),
+  () => new ProviderAttack(),
   () => new HonestUse(),
 ];
