@@ -1,5 +1,5 @@
 /**
- * What `make test` runs, and in which order. Three lanes keep two cores busy; each lane takes the next part as soon
+ * What `make test` runs, and in which order. Four lanes keep two cores busy; each lane takes the next part as soon
  * as it is free. Most end-to-end files wait (for nodes that are lost, certificates that are renewed) while other
  * parts compute.
  */
@@ -27,23 +27,26 @@ export interface Part {
 /** Files by suite, each in the order of their paths. */
 export type Files = Readonly<Record<Suite, readonly string[]>>;
 
-/** Only in long runs: reading all documents takes longer than all other end-to-end tests of a run. */
-const LONG_RUNS = 'test/e2e/documents/';
+/**
+ * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run, and compiling helm takes longer
+ * than what it is asked.
+ */
+const LONG_RUNS = ['test/e2e/documents/', 'test/integration/helm.test.ts'];
 
 /** As test/support/long.ts reads it. */
 export const isLongRun = (): boolean => process.env['TRIBUTARY_TEST_LONG'] === '1';
 
 export const filesOf = (suite: Suite, isLong: boolean = isLongRun()): string[] =>
   globSync(`test/${suite}/**/*.test.ts`)
-    .filter((path) => isLong || !path.startsWith(LONG_RUNS))
+    .filter((path) => isLong || !LONG_RUNS.some((begin) => path.startsWith(begin)))
     .toSorted();
 
 /**
- * Integration files by what they need. Files on control planes borrow them and run two at a time. Files of whole peerings
- * borrow two clusters on a network, one file after another; of the others, each has its own network.
+ * Integration files by what they need. Files on control planes borrow them, in two halves that may run beside each other. Files of whole
+ * peerings borrow two clusters on a network, one file after another; of the others, each has its own network.
  */
 const KINDS = {
-  'on control planes': { args: ['--maxWorkers=2'], needs: 'clusters' },
+  'on control planes': { args: ['--runInBand'], needs: 'clusters' },
   'of whole peerings': { args: ['--runInBand'], needs: 'everything' },
   'with networks': { args: ['--runInBand'], needs: 'everything' },
 } as const;
@@ -75,7 +78,7 @@ export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
     // Until then programs are built on a new machine.
     unit(files.unit),
     ...only('network'),
-    integration(files.integration, 'on control planes'),
+    ...halves(integration(files.integration, 'on control planes')),
     ...only('kubelet'),
     integration(files.integration, 'with networks'),
     ...only('underlay'),
@@ -104,6 +107,14 @@ const integration = (files: readonly string[], kind: Kind): Part => ({
   files: files.filter((path) => kindOf(path) === kind),
   ...KINDS[kind],
 });
+
+/** Every other file, since files of one subject, next to each other, take alike. */
+const halves = (part: Part): Part[] =>
+  ['first', 'second'].map((which, half) => ({
+    ...part,
+    name: `${part.name}, ${which} half`,
+    files: part.files.filter((_path, index) => index % 2 === half),
+  }));
 
 /** A part for each folder: its files share clusters (test/support/e2e/lab.ts). */
 function endToEnd(files: readonly string[], isWanted: (folder: string) => boolean): Part[] {

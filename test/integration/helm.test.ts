@@ -11,7 +11,6 @@ import { uninstallCommand } from '../../src/cli/install/uninstall.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { awaited } from '../support/eventually.ts';
 import { allObjects, differing, withoutOurKinds } from '../support/labs/all-objects.ts';
-import { short } from '../support/long.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../src/api/tenant-labels.ts';
 import type { Manifest } from '../../src/api/manifest.ts';
@@ -143,10 +142,7 @@ const LEFT = [
   },
 ];
 
-/** It takes a minute; that the chart has the objects of the program is shown above without. */
-const isLong = short('the chart on a real API server', { short: 0, long: 1 }) > 0;
-
-(isLong ? describe : describe.skip)('on a real API server', () => {
+describe('on a real API server', () => {
   let lab: RightsCluster;
   let kubeconfig: string;
 

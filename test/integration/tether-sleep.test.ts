@@ -9,6 +9,7 @@ import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { Bodies } from './support/bodies.ts';
 import { Laptop } from './support/laptop.ts';
+import { short } from '../support/long.ts';
 import {
   type City,
   type LogLine,
@@ -21,6 +22,8 @@ import {
 /** A tethered laptop that sleeps for eight hours, wakes elsewhere, and finds the company gone for a while. */
 
 jest.setTimeout(240_000);
+const testLong =
+  short('a laptop without its company, and one that stops', { short: 0, long: 1 }) > 0 ? test : test.skip;
 const MINUTE_MS = 60_000;
 /**
  * Dials of one minute of the peering endpoint: eleven for the link, with the shortest waits that are possible, and one by those who
@@ -251,58 +254,64 @@ describeInLab('a tethered laptop', () => {
     expect(others).toBeLessThanOrEqual(MOST_OTHERS);
   });
 
-  test('a company that is away is dialled a few times a minute, and decides again when it is back', async () => {
-    const [before, seen] = [bodies.running(...patient), await asked()];
-    const [dialled, began] = [await laptop.dials(), performance.now()];
-    await laptop.refuse();
-    await inPhase('Lost');
-    await new Promise((resolve) => setTimeout(resolve, MINUTE_MS - (performance.now() - began)));
-    const { links, others } = await laptop.since(dialled);
-    say(`a minute without the company: ${links} dials of the peering endpoint, ${others} of other ports`);
-    expect(links).toBeLessThanOrEqual(MOST_DIALS);
-    expect(others).toBeLessThanOrEqual(MOST_OTHERS);
-    expect(bodies.running(...patient)).toEqual(before);
-    const again = performance.now();
-    await laptop.admit();
-    await inPhase('Tethered');
-    await until('its node is ready', async () => isReady(milan, 'rome'));
-    say(`tethered again ${seconds(again)} s after the company was back`);
-    await seesAgain(seen);
-    // It may have been on the laptop again, and was removed again.
-    await until('the hasty one runs, once', async () =>
-      Promise.resolve(bodies.running('hasty').length === 1),
-    );
-    expect(bodies.running(...patient)).toEqual(before);
-    expect([...bodies.twice]).toEqual([]);
-  });
+  testLong(
+    'a company that is away is dialled a few times a minute, and decides again when it is back',
+    async () => {
+      const [before, seen] = [bodies.running(...patient), await asked()];
+      const [dialled, began] = [await laptop.dials(), performance.now()];
+      await laptop.refuse();
+      await inPhase('Lost');
+      await new Promise((resolve) => setTimeout(resolve, MINUTE_MS - (performance.now() - began)));
+      const { links, others } = await laptop.since(dialled);
+      say(`a minute without the company: ${links} dials of the peering endpoint, ${others} of other ports`);
+      expect(links).toBeLessThanOrEqual(MOST_DIALS);
+      expect(others).toBeLessThanOrEqual(MOST_OTHERS);
+      expect(bodies.running(...patient)).toEqual(before);
+      const again = performance.now();
+      await laptop.admit();
+      await inPhase('Tethered');
+      await until('its node is ready', async () => isReady(milan, 'rome'));
+      say(`tethered again ${seconds(again)} s after the company was back`);
+      await seesAgain(seen);
+      // It may have been on the laptop again, and was removed again.
+      await until('the hasty one runs, once', async () =>
+        Promise.resolve(bodies.running('hasty').length === 1),
+      );
+      expect(bodies.running(...patient)).toEqual(before);
+      expect([...bodies.twice]).toEqual([]);
+    },
+  );
 
-  test('with RunLocally the company stops what was forwarded while it sleeps, and takes it again', async () => {
-    await want({ whenLost: 'RunLocally', stopSeconds: 10, marginSeconds: 5 });
-    await until('the company holds itself to it', async () => (await mode()).status?.tether?.fence);
-    const staying = bodies.running('back', 'companys');
-    const [there] = bodies.running('there');
-    const lost = await losses();
-    laptop.sleep();
-    const isFenced = async (): Promise<boolean> =>
-      (await milan.client.get(peeringRequests, { name: rome.id })).status?.reason === 'Fenced';
-    await until('the company stops it', isFenced, 90_000);
-    await until('it has stopped', async () => Promise.resolve(bodies.running('there').length === 0));
-    const woke = performance.now();
-    laptop.wake();
-    // The company has taken its account away, and the laptop asks for a token of the new one now and then.
-    await until(
-      'it runs again, once',
-      async () => {
-        const [now, ...more] = bodies.running('there');
-        return Promise.resolve(now !== undefined && now.uid !== there?.uid && more.length === 0);
-      },
-      120_000,
-    );
-    say(`it runs again ${seconds(woke)} s after it woke`);
-    expect(bodies.running('back', 'companys')).toEqual(staying);
-    expect([...bodies.twice]).toEqual([]);
-    expect(await losses()).toEqual(lost);
-  });
+  testLong(
+    'with RunLocally the company stops what was forwarded while it sleeps, and takes it again',
+    async () => {
+      await want({ whenLost: 'RunLocally', stopSeconds: 10, marginSeconds: 5 });
+      await until('the company holds itself to it', async () => (await mode()).status?.tether?.fence);
+      const staying = bodies.running('back', 'companys');
+      const [there] = bodies.running('there');
+      const lost = await losses();
+      laptop.sleep();
+      const isFenced = async (): Promise<boolean> =>
+        (await milan.client.get(peeringRequests, { name: rome.id })).status?.reason === 'Fenced';
+      await until('the company stops it', isFenced, 90_000);
+      await until('it has stopped', async () => Promise.resolve(bodies.running('there').length === 0));
+      const woke = performance.now();
+      laptop.wake();
+      // The company has taken its account away, and the laptop asks for a token of the new one now and then.
+      await until(
+        'it runs again, once',
+        async () => {
+          const [now, ...more] = bodies.running('there');
+          return Promise.resolve(now !== undefined && now.uid !== there?.uid && more.length === 0);
+        },
+        120_000,
+      );
+      say(`it runs again ${seconds(woke)} s after it woke`);
+      expect(bodies.running('back', 'companys')).toEqual(staying);
+      expect([...bodies.twice]).toEqual([]);
+      expect(await losses()).toEqual(lost);
+    },
+  );
 });
 
 const seconds = (began: number): string => ((performance.now() - began) / 1000).toFixed(1);

@@ -9,12 +9,15 @@ test('every file runs once', () => {
   expect(planned.toSorted()).toEqual(Object.values(files).flat().toSorted());
 });
 
-test('documents are read in long runs only', () => {
-  const [each, long] = [filesOf('e2e', false), filesOf('e2e', true)];
+test.each([
+  ['e2e', 'test/e2e/documents/'],
+  ['integration', 'test/integration/helm.test.ts'],
+] as const)('some files run in long runs only: %s', (suite, begin) => {
+  const [each, long] = [filesOf(suite, false), filesOf(suite, true)];
   const added = long.filter((path) => !each.includes(path));
   expect(added.length).toBeGreaterThan(0);
-  expect(added.filter((path) => !path.startsWith('test/e2e/documents/'))).toEqual([]);
-  const parts = partsOf(new Set(STAGES), { ...files, e2e: long });
+  expect(added.filter((path) => !path.startsWith(begin))).toEqual([]);
+  const parts = partsOf(new Set(STAGES), { ...files, [suite]: long });
   expect(parts.flatMap((part) => part.files)).toEqual(expect.arrayContaining(added));
 });
 
@@ -28,6 +31,7 @@ test('what runs on control planes waits for their programs, what runs on nodes f
   expect(parts.filter(({ stage }) => stage === 'e2e').every(({ needs }) => needs === 'everything')).toBe(
     true,
   );
-  expect(parts.find(({ name }) => name === 'integration tests on control planes')?.needs).toBe('clusters');
+  const onPlanes = parts.filter(({ name }) => name.startsWith('integration tests on control planes'));
+  expect(onPlanes.map(({ needs }) => needs)).toEqual(['clusters', 'clusters']);
   expect(parts.find(({ stage }) => stage === 'unit')?.needs).toBeUndefined();
 });
