@@ -388,13 +388,17 @@ test(
     );
     const made = await make('rome-a', 'pulls', '1m', { spec: { ...CUNNING, ...NOWHERE } });
     expect(made.spec).toMatchObject(PULLED);
-    const kept = made.spec?.tolerations
-      ?.map(({ key }) => key)
-      .filter((key) => !key?.includes('kubernetes.io'));
-    expect(kept).toEqual(['theirs']);
+    const tolerations = made.spec?.tolerations ?? [];
+    const keys = tolerations.map(({ key = '' }) => key).filter((key) => !key.includes('kubernetes.io'));
+    expect(keys).toEqual(['theirs']);
+    const ref = { namespace: 'rome-a', name: 'pulls' };
+    const spec = { tolerations: [...tolerations, { key: 'other' }], activeDeadlineSeconds: 3600 };
+    // The rest of such a change goes through.
+    const changed = await peer.patch(pods, ref, { type: 'merge', body: { spec } });
+    expect(changed.spec).toMatchObject({ tolerations, activeDeadlineSeconds: 3600 });
     const debugged = await peer.patch(
       pods,
-      { namespace: 'rome-a', name: 'pulls' },
+      ref,
       { type: 'strategic', body: { spec: { ephemeralContainers: [CUNNING_LATER] } } },
       { subresource: 'ephemeralcontainers' },
     );
@@ -414,10 +418,10 @@ test(
           async (type) => (await lab.admin.get(type, ref).catch(() => undefined))?.webhooks?.length ?? 0,
         ),
       );
-    expect(await hooks()).toEqual([1, 5]);
+    expect(await hooks()).toEqual([2, 5]);
     await lab.admin.delete(validatingWebhookConfigurations, ref);
     await lab.admin.patch(mutatingWebhookConfigurations, ref, { type: 'merge', body: { webhooks: [] } });
-    await eventually('both are back', async () => (await hooks()).join() === '1,5');
+    await eventually('both are back', async () => (await hooks()).join() === '2,5');
     const made = await lab.admin.get(validatingWebhookConfigurations, ref);
     expect(made.metadata.ownerReferences).toMatchObject([{ kind: 'Namespace', name: 'tributary-system' }]);
     for (const namespace of TENANTS)

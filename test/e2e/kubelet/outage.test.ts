@@ -8,6 +8,8 @@ import { World } from './support/world.ts';
 
 const SECRET = '/api/v1/namespaces/tributary-system/secrets/foreign-kubeconfig';
 const ACCOUNT = '/api/v1/namespaces/tributary-peers/serviceaccounts';
+/** Scheduler and kubelets of a cluster whose API server was away wait up to a minute between their tries (client-go, Reflector). */
+const FOREIGN_BACKOFF_S = 150;
 
 let world: World;
 let pod: Pod;
@@ -74,7 +76,7 @@ test('a foreign API server that has died: the node says so, its pods go on', asy
   }
   await untilNode('True', /./);
   await expectUntouched();
-  await world.runPod(aPod('after-death'));
+  await world.runPod(aPod('after-death'), FOREIGN_BACKOFF_S);
 });
 
 test('a foreign API server that hangs', async () => {
@@ -87,7 +89,7 @@ test('a foreign API server that hangs', async () => {
   }
   await untilNode('True', /./);
   await expectUntouched();
-  await world.runPod(aPod('after-hanging'));
+  await world.runPod(aPod('after-hanging'), FOREIGN_BACKOFF_S);
 });
 
 test('a kubeconfig that is none', async () => {

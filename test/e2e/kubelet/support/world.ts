@@ -95,13 +95,13 @@ export class World {
   }
 
   /** Creates a home pod and waits until it is Ready at home. */
-  async runPod(pod: object): Promise<Pod> {
+  async runPod(pod: object, seconds?: number): Promise<Pod> {
     const { metadata } = await this.home.create(podPath(this.namespace), pod);
-    return this.untilPod(metadata.name, 'Ready', isReady);
+    return this.untilPod(metadata.name, 'Ready', isReady, seconds);
   }
 
   /** Waits until the home pod is as wanted, and returns it. */
-  async untilPod(name: string, what: string, isSo: (pod: Pod) => boolean): Promise<Pod> {
+  async untilPod(name: string, what: string, isSo: (pod: Pod) => boolean, seconds?: number): Promise<Pod> {
     const read = async (): Promise<Pod | undefined> => this.home.pod(this.namespace, name);
     return until(
       `home pod ${name} ${what}`,
@@ -110,6 +110,7 @@ export class World {
         return pod !== undefined && isSo(pod) && pod;
       },
       {
+        ...(seconds !== undefined && { seconds }),
         seen: async () => ({ home: (await read())?.status, remote: (await this.remote(name))?.status }),
       },
     );
