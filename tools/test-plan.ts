@@ -1,6 +1,6 @@
 /**
- * What `make test` runs, and in which order. Four lanes keep two cores busy; each lane takes the next part as soon
- * as it is free. Most end-to-end files wait (for nodes that are lost, certificates that are renewed) while other
+ * What `make test` runs, and in which order. Five lanes keep two cores busy; the next part begins as soon as
+ * there are lanes for it. Most end-to-end files wait (for nodes that are lost, certificates that are renewed) while other
  * parts compute.
  */
 import { globSync } from 'node:fs';
@@ -20,6 +20,8 @@ export interface Part {
   /** Arguments of Jest. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** How much of the machine it takes, as long as it runs: one for each worker. */
+  readonly lanes: number;
   /** What must have been built. */
   readonly needs?: SetupStage;
 }
@@ -45,12 +47,12 @@ export const filesOf = (suite: Suite, isLong: boolean = isLongRun()): string[] =
  * Integration files by what they need. Files on control planes borrow them, in two halves that may run beside each other. Files of whole
  * peerings borrow two clusters on a network, one file after another; of the others, each has its own network.
  */
-const KINDS = {
-  'on control planes': { args: ['--runInBand'], needs: 'clusters' },
-  'of whole peerings': { args: ['--runInBand'], needs: 'everything' },
-  'with networks': { args: ['--runInBand'], needs: 'everything' },
+const NEEDS = {
+  'on control planes': 'clusters',
+  'of whole peerings': 'everything',
+  'with networks': 'everything',
 } as const;
-type Kind = keyof typeof KINDS;
+type Kind = keyof typeof NEEDS;
 
 function kindOf(path: string): Kind {
   if (
@@ -92,6 +94,7 @@ const CHECK: Part = {
   stage: 'check',
   files: [],
   args: [],
+  lanes: 1,
 };
 
 const unit = (files: readonly string[]): Part => ({
@@ -99,13 +102,16 @@ const unit = (files: readonly string[]): Part => ({
   stage: 'unit',
   files,
   args: ['--maxWorkers=2'],
+  lanes: 2,
 });
 
 const integration = (files: readonly string[], kind: Kind): Part => ({
   name: `integration tests ${kind}`,
   stage: 'integration',
   files: files.filter((path) => kindOf(path) === kind),
-  ...KINDS[kind],
+  args: ['--runInBand'],
+  lanes: 1,
+  needs: NEEDS[kind],
 });
 
 /** Every other file, since files of one subject, next to each other, take alike. */
@@ -124,6 +130,7 @@ function endToEnd(files: readonly string[], isWanted: (folder: string) => boolea
     stage: 'e2e',
     files: files.filter((path) => folderOf(path) === folder),
     args: ['--runInBand'],
+    lanes: 1,
     env: { TRIBUTARY_E2E_FOLDER: folder },
     needs: 'everything',
   }));

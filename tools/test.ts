@@ -29,7 +29,7 @@ import { filesOf, partsOf, STAGES, type Part, type Stage } from './test-plan.ts'
 /** A part that takes longer than this hangs: it is ended and counts as failed. */
 const PART_MS = 40 * 60_000;
 const SLOWEST = 15;
-const LANES = 4;
+const LANES = 5;
 
 const began = performance.now();
 const scratch = mkdtempSync(join(tmpdir(), 'tributary-test-'));
@@ -67,16 +67,22 @@ async function runPart(part: Part, setup: BackgroundSetup | undefined): Promise<
   return { tally: suiteResult(sumOf(ran), ok), files: ran };
 }
 
-/** Each lane takes the next part as soon as it is free. */
+/** The next part begins as soon as there are lanes for it. */
 async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined): Promise<Ran[]> {
-  const waiting = [...parts];
   const all: Ran[] = [];
-  const lane = async (): Promise<void> => {
-    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
-      all.push(await runPart(part, setup));
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  const running = new Set<Promise<void>>();
+  let free = LANES;
+  for (const part of parts) {
+    while (free < part.lanes) await Promise.race(running);
+    free -= part.lanes;
+    const run = runPart(part, setup).then((ran) => {
+      all.push(ran);
+      free += part.lanes;
+      running.delete(run);
+    });
+    running.add(run);
+  }
+  await Promise.all(running);
   return all;
 }
 
