@@ -35,7 +35,7 @@ const MOST_MIB = 512;
 
 async function measure(attack: Attack, attackMs: number): Promise<boolean> {
   say(`\n${attack.name}: ${attack.what}`);
-  const bed = await AttackBed.up({ hasProvider: attack.needsProvider }, say);
+  const bed = await AttackBed.up({ attack: attack.name, hasProvider: attack.needsProvider }, say);
   const ending = new AbortController();
   try {
     await attack.prepare(bed);
@@ -55,7 +55,7 @@ async function measure(attack: Attack, attackMs: number): Promise<boolean> {
     await sleep(CALM_MS);
     ending.abort();
     await Promise.all(watching);
-    report({ attack, etcd, own, beforeMib: before.total, rssMib: bed.figures.rssMiB });
+    report({ attack, etcd, own, beforeMib: before.total, rssMib: bed.rssMib() });
     return etcd.most < MOST_MIB;
   } finally {
     ending.abort();
@@ -74,7 +74,7 @@ interface Result {
   etcd: EtcdWatch;
   own: OwnWrites;
   beforeMib: number;
-  rssMib: number;
+  rssMib: readonly number[];
 }
 
 function report({ attack, etcd, own, beforeMib, rssMib }: Result): void {
@@ -82,7 +82,9 @@ function report({ attack, etcd, own, beforeMib, rssMib }: Result): void {
   say(
     `etcd: ${beforeMib.toFixed(0)} MiB before, ${etcd.most.toFixed(0)} MiB at most; a quarter is ${MOST_MIB}`,
   );
-  say(`Tributary: RSS ${rssMib.toFixed(0)} MiB; own writes that failed: ${own.failed}\n`);
+  say(
+    `Tributary: RSS ${rssMib.map((one) => one.toFixed(0)).join(' and ')} MiB; own writes that failed: ${own.failed}\n`,
+  );
   const row = (phase: Phase): string[] => [
     phase,
     String(own.count(phase)),

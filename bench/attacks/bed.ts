@@ -50,14 +50,14 @@ export class AttackBed {
     this.endpoint = endpoint;
   }
 
-  /** `hasProvider`: with the API server of a cluster that lends, whose etcd takes more than the attacker can write. */
+  /** `attack`: its name, so that two can run beside each other. `hasProvider`: with the API server of a cluster that lends, whose etcd takes more than the attacker can write. */
   static async up(
-    { hasProvider = false }: { hasProvider?: boolean | undefined },
+    { attack, hasProvider = false }: { attack: string; hasProvider?: boolean | undefined },
     progress: (line: string) => void = () => {},
   ): Promise<AttackBed> {
     const flags = { etcd: [DEFAULT_QUOTA], 'kube-apiserver': ['--etcd-compaction-interval=5m'] };
     const lab = await Lab.fresh({
-      name: 'attacks',
+      name: `at-${attack}`,
       workload: 'kwok',
       clusters: [
         { name: 'victim', nodes: 10, flags },
@@ -96,11 +96,9 @@ export class AttackBed {
     return flag?.split('=', 2)[1] ?? '';
   }
 
-  /** Of Tributary, so far. */
-  get figures(): Program['figures'] {
-    const [program] = this.#programs;
-    if (program === undefined) throw new Error('the program was not started');
-    return program.figures;
+  /** Resident memory of each of Tributary's programs now. Throws where one has ended. */
+  rssMib(): number[] {
+    return this.#programs.map(({ figures }) => figures.rssMiB);
   }
 
   /** What this cluster lends; default: to anybody, at once. */
@@ -167,7 +165,7 @@ export class AttackBed {
     );
     await this.until('it has announced itself', async () => {
       // Throws when the program has ended.
-      void this.figures;
+      this.rssMib();
       const ref = { namespace: SYSTEM, name: 'tributary-announcement' };
       const found = await this.admin.get(configMaps, ref).catch(ignoring('NotFound'));
       this.#clusterID = readAnnouncementData(found?.data)?.clusterID ?? '';

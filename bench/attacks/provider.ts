@@ -50,8 +50,8 @@ export class ProviderAttack implements Attack {
         spec: { nodeName: NODE, containers },
       });
     }
-    await bed.until('all pods run at the provider', async () => {
-      const { items } = await client.list(pods, { namespace: 'tenant' });
+    await bed.until('all pods run, as home sees it', async () => {
+      const { items } = await bed.admin.list(pods, { namespace: 'shop' });
       return items.filter(({ status }) => status?.phase === 'Running').length === PODS;
     });
   }
