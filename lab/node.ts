@@ -14,6 +14,7 @@ import { NODE_PATHS } from './host.ts';
 import type { Journal } from './journal.ts';
 import { knownDaemons, ownerOf } from './known-daemons.ts';
 import { renderKubeconfig } from './kubeconfig.ts';
+import { policyEngine } from './network-policy/engine.ts';
 import { cniTemplate, containerdToml, kubeletConfig, proxyConfig, type NodeFiles } from './node-config.ts';
 import { bridgeAddress } from './network.ts';
 import { processesOn } from './node-processes.ts';
@@ -37,7 +38,6 @@ const CONTAINERD_TIMEOUT_MS = 30_000;
 const KILL_MS = 10_000;
 
 const REGISTRY = join(import.meta.dirname, 'registry.ts');
-const ENFORCER = join(import.meta.dirname, 'network-policy', 'main.ts');
 
 /** In the order in which they start. */
 export const NODE_PROGRAMS = ['containerd', 'registry', 'kubelet', 'kube-proxy', 'network-policies'] as const;
@@ -175,7 +175,10 @@ export class Node {
       env: RARE_COLLECTION,
     });
     if (cluster.networkPolicies) {
-      this.#start('network-policies', [process.execPath, ENFORCER, server, pki.directory, this.name]);
+      const admin = join(this.#data, 'network-policies.kubeconfig');
+      writeFileSync(admin, renderKubeconfig({ ...base, client: pki.admin }), secret);
+      const engine = { server, pkiDirectory: pki.directory, kubeconfig: admin, node: this.name };
+      this.#start('network-policies', policyEngine(engine));
     }
   }
 

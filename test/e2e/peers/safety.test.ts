@@ -92,13 +92,15 @@ test('every pod of a guest runs under the runtime class of the policy', async ()
   await kubectl('delete pod plain --wait=false');
 });
 
-test('a guest reaches its like and DNS, but no pod of the cluster that lends', async () => {
+test('a guest reaches its like and DNS, but no pod, node or API server of the cluster that lends', async () => {
   const here = { nodeSelector: {}, tolerations: [] };
   await peers.milan.create(podPath('default'), aPod('ours', SERVE, { spec: here }));
   try {
     const addressOf = async (namespace: string, name: string): Promise<string> =>
       until(`${name} has an address`, async () => (await peers.milan.pod(namespace, name))?.status?.podIP);
     const ours = await addressOf('default', 'ours');
+    // Most engines let a pod reach the node that it is on: not the one of the API server.
+    await peers.milan.patch('/api/v1/nodes/milan-1', { spec: { unschedulable: true } });
     for (const name of ['served', 'asks']) {
       await peers.runPod(NAMESPACE, aPod(name, SERVE, { spec: onMilan }), isReady);
     }
@@ -120,7 +122,24 @@ test('a guest reaches its like and DNS, but no pod of the cluster that lends', a
     );
     await until('our own pod does not answer a guest', async () => !(await answers(asked(ours))));
     await until('our own pod still answers itself', async () => answers(ask(ours)));
+    const [first] = peers.lab.cluster('milan').nodes;
+    const { hostname, port } = new URL(peers.lab.cluster('milan').server);
+    for (const [what, place] of [
+      ['a kubelet', `${first?.address} 10250`],
+      ['the API server', `${hostname} ${port}`],
+    ] as const) {
+      const isOpen = async (who: string): Promise<boolean> => {
+        const { code } = await peers.run(`kubectl ${who} -- timeout 5 nc -w 3 ${place} -e true`);
+        return code === 0;
+      };
+      await until(`${what} answers our own pod`, async () => isOpen('--context milan -n default exec ours'));
+      await until(
+        `${what} does not answer a guest`,
+        async () => !(await isOpen(`-n ${NAMESPACE} exec asks`)),
+      );
+    }
   } finally {
+    await peers.milan.patch('/api/v1/nodes/milan-1', { spec: { unschedulable: null } });
     await peers.milan.remove(podPath('default', 'ours'), { gracePeriodSeconds: 0 });
     await kubectl('delete pod served asks --wait=false --ignore-not-found');
   }
