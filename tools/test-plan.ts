@@ -1,5 +1,5 @@
 /**
- * What `make test` runs, and in which order. Five lanes keep two cores busy; the next part begins as soon as
+ * What `make test` runs, and in which order. Four lanes keep two cores busy; the next part begins as soon as
  * there are lanes for it. Most end-to-end files wait (for nodes that are lost, certificates that are renewed) while other
  * parts compute.
  */
@@ -30,10 +30,10 @@ export interface Part {
 export type Files = Readonly<Record<Suite, readonly string[]>>;
 
 /**
- * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run, and compiling helm takes longer
- * than what it is asked.
+ * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run; a home that loses its power is waited
+ * for most of the time, and tried on control planes in each run; compiling helm takes longer than what it is asked.
  */
-const LONG_RUNS = ['test/e2e/documents/', 'test/integration/helm.test.ts'];
+const LONG_RUNS = ['test/e2e/documents/', 'test/e2e/peers/away.test.ts', 'test/integration/helm.test.ts'];
 
 /** As test/support/long.ts reads it. */
 export const isLongRun = (): boolean => process.env['TRIBUTARY_TEST_LONG'] === '1';

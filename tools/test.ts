@@ -29,7 +29,7 @@ import { filesOf, partsOf, STAGES, type Part, type Stage } from './test-plan.ts'
 /** A part that takes longer than this hangs: it is ended and counts as failed. */
 const PART_MS = 40 * 60_000;
 const SLOWEST = 15;
-const LANES = 5;
+const LANES = 4;
 
 const began = performance.now();
 const scratch = mkdtempSync(join(tmpdir(), 'tributary-test-'));
