@@ -175,10 +175,7 @@ export class Node {
       env: RARE_COLLECTION,
     });
     if (cluster.networkPolicies) {
-      const admin = join(this.#data, 'network-policies.kubeconfig');
-      writeFileSync(admin, renderKubeconfig({ ...base, client: pki.admin }), secret);
-      const engine = { server, pkiDirectory: pki.directory, kubeconfig: admin, node: this.name };
-      this.#start('network-policies', policyEngine(engine));
+      this.#start('network-policies', policyEngine({ server, pki, node: this.name }));
     }
   }
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 
+import type { ClusterPki } from '../cluster-pki.ts';
+
 const ENFORCER = join(import.meta.dirname, 'main.ts');
 
 interface EngineOptions {
   readonly server: string;
-  readonly pkiDirectory: string;
-  /** Of an administrator. */
-  readonly kubeconfig: string;
+  readonly pki: ClusterPki;
   readonly node: string;
 }
 
@@ -15,10 +15,10 @@ interface EngineOptions {
  * `$TRIBUTARY_BIN_KUBE_ROUTER` names its file.
  */
 export function policyEngine(
-  { server, pkiDirectory, kubeconfig, node }: EngineOptions,
+  { server, pki, node }: EngineOptions,
   kubeRouter: string | undefined = process.env['TRIBUTARY_BIN_KUBE_ROUTER'],
 ): [string, ...string[]] {
-  if (!kubeRouter) return [process.execPath, ENFORCER, server, pkiDirectory, node];
+  if (!kubeRouter) return [process.execPath, ENFORCER, server, pki.directory, node];
   return [
     // It ends where the node has no address yet; a DaemonSet would start it again.
     'sh',
@@ -29,7 +29,7 @@ export function policyEngine(
     '--run-router=false',
     '--run-service-proxy=false',
     '--run-loadbalancer=false',
-    `--kubeconfig=${kubeconfig}`,
+    `--kubeconfig=${pki.file('admin.kubeconfig')}`,
     `--hostname-override=${node}`,
     '--health-port=0',
     '--metrics-port=0',
