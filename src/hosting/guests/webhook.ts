@@ -117,30 +117,28 @@ function secretPaths(): { quotaPath: string; writesPath: string; leasesPath: str
  * For whoever makes a pod there. `Ignore`, because a ValidatingAdmissionPolicy in the API server itself refuses a pod without
  * the placement (policies/placement.ts); and where no placement is asked for, nobody has to wait for us.
  */
-const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] =>
-  facts.hasTenants
-    ? [
-        {
-          ...guestWebhook(facts),
-          name: 'placement.guests.tributary.dev',
-          failurePolicy: 'Ignore',
-          // Another webhook may add to the pod after us.
-          reinvocationPolicy: 'IfNeeded',
-          rules: [askedAbout('CREATE', 'pods'), askedAbout('UPDATE', 'pods/ephemeralcontainers')],
-          sideEffects: 'None',
-        },
-        {
-          // Else the policy refuses the whole change, and the rest of it with it.
-          ...guestWebhook(facts),
-          name: 'tolerations.guests.tributary.dev',
-          failurePolicy: 'Ignore',
-          matchConditions: [{ name: 'tolerations', expression: hasOtherTolerations }],
-          reinvocationPolicy: 'IfNeeded',
-          rules: [askedAbout('UPDATE', 'pods')],
-          sideEffects: 'None',
-        },
-      ]
-    : [];
+const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] => {
+  const placing = {
+    ...guestWebhook(facts),
+    failurePolicy: 'Ignore',
+    // Another webhook may add to the pod after us.
+    reinvocationPolicy: 'IfNeeded',
+    sideEffects: 'None',
+  } as const;
+  const placement = {
+    ...placing,
+    name: 'placement.guests.tributary.dev',
+    rules: [askedAbout('CREATE', 'pods'), askedAbout('UPDATE', 'pods/ephemeralcontainers')],
+  };
+  // Else the policy refuses the whole change, and the rest of it with it.
+  const tolerations = {
+    ...placing,
+    name: 'tolerations.guests.tributary.dev',
+    matchConditions: [{ name: 'tolerations', expression: hasOtherTolerations }],
+    rules: [askedAbout('UPDATE', 'pods')],
+  };
+  return facts.hasTenants ? [placement, tolerations] : [];
+};
 
 const hasOtherTolerations = 'object.spec.?tolerations.orValue([]) != oldObject.spec.?tolerations.orValue([])';
 

@@ -85,8 +85,8 @@ export interface ReviewRequest {
   write: WriteQuestion | undefined;
 }
 
-/** Throws Invalid for anything but an AdmissionReview with a request. */
-export function parseReview(text: string): ReviewRequest {
+/** `isAboutWrites`: nobody asks for the pod or the claim. Throws Invalid for anything but an AdmissionReview with a request. */
+export function parseReview(text: string, isAboutWrites: boolean): ReviewRequest {
   const review = record(parseJson(text), 'the body');
   if (ownField(review, 'apiVersion') !== VERSION || ownField(review, 'kind') !== KIND) {
     throw new TributaryError('Invalid', `the body is no ${KIND} of ${VERSION}`);
@@ -97,6 +97,7 @@ export function parseReview(text: string): ReviewRequest {
     throw new TributaryError('Invalid', 'request.uid is no UID');
   }
   const write = writeOf(request);
+  if (isAboutWrites) return { uid, write, question: undefined };
   if (isNewClaim(request)) return { uid, write, question: undefined, claim: claimOf(request) };
   return { uid, write, question: questionOf(request) };
 }

@@ -162,7 +162,7 @@ export class WebhookServer implements Component {
     try {
       const text = await this.#bodies.read(request);
       began = clock.monotonic();
-      review = parseReview(text);
+      review = parseReview(text, hook.decideWrite !== undefined);
     } catch (error) {
       return this.#refuse(request, response, { status: statusOf(error), message: errorMessage(error) });
     }
