@@ -68,6 +68,7 @@ export const mirrorListener = (provider: Wired): Pick<TenantListener, 'opened' |
         provider.troubles.look(tenant, name);
         settle(provider, tenant);
       },
+      absent: () => settle(provider, tenant),
     };
   },
 });

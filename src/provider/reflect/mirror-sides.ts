@@ -31,6 +31,8 @@ export interface MirrorSidesListener {
   synced: (kind: MirroredKindName) => void;
   /** One side has lost its API server, is refused by it, or has found it again. */
   contact: (kind: MirroredKindName) => void;
+  /** A copy that was awaited does not come. */
+  absent: () => void;
 }
 
 /** A kind that is open: both sides are cached, or about to be. */
@@ -40,6 +42,8 @@ export interface OpenKind extends Readonly<Sides> {
 
 interface OpenedKind extends OpenKind {
   ruled: RuledKind;
+  /** Names over there of copies that may have been made, and that the cache has not shown yet. */
+  readonly awaited: Set<string>;
   readonly abort: AbortController;
   running: Promise<void>;
 }
@@ -115,6 +119,19 @@ export class MirrorSides {
     return this.#entries.get(kind);
   }
 
+  /** To be called before a copy is made: the kind stays open until the cache has shown it, or `absent` says that it is not there. */
+  awaits(kind: MirroredKindName, remoteName: string): void {
+    this.#entries.get(kind)?.awaited.add(remoteName);
+  }
+
+  isAwaited(kind: MirroredKindName, remoteName: string): boolean {
+    return this.#entries.get(kind)?.awaited.has(remoteName) ?? false;
+  }
+
+  absent(kind: MirroredKindName, remoteName: string): void {
+    if (this.#entries.get(kind)?.awaited.delete(remoteName) === true) this.#listener?.absent();
+  }
+
   /** In this order: kinds that follow another come after it. */
   open(): readonly OpenKind[] {
     return [...this.#entries.values()];
@@ -181,12 +198,20 @@ export class MirrorSides {
       }),
     };
     const abort = new AbortController();
-    const entry: OpenedKind = { ...sides, ruled, abort, running: Promise.resolve() };
+    const entry: OpenedKind = {
+      ...sides,
+      ruled,
+      awaited: new Set(),
+      abort,
+      running: Promise.resolve(),
+    };
     this.#entries.set(name, entry);
     for (const side of ['home', 'remote'] as const) {
       sides[side].onChange((key, ...states) => {
         const known = states.filter((state) => state !== undefined);
-        this.#listener?.changed(side, name, key.slice(key.indexOf('/') + 1), known);
+        const objectName = key.slice(key.indexOf('/') + 1);
+        if (side === 'remote') entry.awaited.delete(objectName);
+        this.#listener?.changed(side, name, objectName, known);
       });
       sides[side].onContact(() => this.#listener?.contact(name));
     }
@@ -217,8 +242,8 @@ export class MirrorSides {
 const withNone = (ruled: RuledKind): RuledKind => ({ ...ruled, rule: { ...ruled.rule, policy: 'None' } });
 
 /** A foreign cluster that does not know the kind has no such objects; where we may no longer read it, nothing is known. */
-function holdsCopies({ remote }: OpenedKind): boolean {
+function holdsCopies({ remote, awaited }: OpenedKind): boolean {
   const { status } = remote.contact;
   if (status === 404 || status === 403) return false;
-  return !remote.synced || remote.size > 0;
+  return !remote.synced || remote.size > 0 || awaited.size > 0;
 }

@@ -39,6 +39,8 @@ interface Work extends OpenKind {
   tenant: Tenant;
   /** Whether any object of the kind is to be over there. */
   isWanted: boolean;
+  /** Of the copy. */
+  remoteName: string;
   source: KubeObject | undefined;
   copy: KubeObject | undefined;
 }
@@ -98,14 +100,16 @@ export class Mirror {
     const open = tenant?.mirror.of(name);
     if (tenant === undefined || open === undefined) return undefined;
     const { kind } = open.ruled;
+    const remoteName = kind.remoteName(objectName);
     return {
       ...open,
       key,
       kind,
       tenant,
       isWanted: this.#isWanted(tenant, open),
+      remoteName,
       source: open.home.get(`${homeNamespace}/${objectName}`),
-      copy: open.remote.get(`${tenant.mapping.tenantNamespace}/${kind.remoteName(objectName)}`),
+      copy: open.remote.get(`${tenant.mapping.tenantNamespace}/${remoteName}`),
     };
   }
 
@@ -193,7 +197,7 @@ export class Mirror {
   }
 
   async #make(
-    { key, kind, tenant }: Work,
+    { key, kind, tenant, remoteName }: Work,
     wanted: Wanted<KubeObject>,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
@@ -202,6 +206,8 @@ export class Mirror {
     if (!namespaces.recordsKind(tenant.mapping.homeNamespace, kind.ruledBy)) return {};
     const sinceMs = clock.monotonic() - (this.#madeAt.get(key) ?? -Infinity);
     if (sinceMs < RELIST_WAIT_MS) return { requeueAfterMs: RELIST_WAIT_MS - sinceMs };
+    // The rule may go before the cache shows it.
+    tenant.mirror.awaits(kind.kind, remoteName);
     const made = await foreign.create(kind.type, wanted, { signal });
     this.#madeAt.set(key, clock.monotonic());
     this.#settled.wrote(key, kind, { wanted, copy: made });
@@ -209,30 +215,32 @@ export class Mirror {
   }
 
   async #refused(work: Work, error: unknown, signal: AbortSignal): Promise<ReconcileResult> {
-    const { key, kind, tenant, remote, copy, source } = work;
+    const { kind, tenant, remoteName, copy, source } = work;
     if (source === undefined) throw error;
     // Gone in the meantime: the watch shows that, and then it is made again.
     if (copy !== undefined && hasCode(error, 'NotFound')) return { requeueAfterMs: RELIST_WAIT_MS };
     if (hasCode(error, 'AlreadyExists')) {
-      const name = kind.remoteName(source.metadata.name);
-      const ref = { namespace: tenant.mapping.tenantNamespace, name };
-      if (await this.#copies.isOurs(kind.type, ref, signal)) return this.#copies.awaitShown(key, remote);
-      this.#tell(work, nameTaken(`${source.kind ?? kind.type.kind} "${name}"`));
+      const wait = await this.#unseen(work, signal);
+      if (wait !== undefined) return wait;
+      this.#tell(work, nameTaken(`${source.kind ?? kind.type.kind} "${remoteName}"`));
       return { requeueAfterMs: REFUSED_RETRY_MS };
     }
     const refusal = refusalOf(error);
     if (refusal === undefined) throw error;
+    if (copy === undefined) tenant.mirror.absent(kind.kind, remoteName);
     this.#tell(work, refusal);
     return { requeueAfterMs: refusal.retryAfterMs ?? REFUSED_RETRY_MS };
   }
 
   /** Home no longer has the object, or it may not travel. A live read first checks that it is really absent. */
   async #remove(work: Work, signal: AbortSignal): Promise<ReconcileResult> {
-    const { kind, tenant, source, copy, key, home, isWanted } = work;
+    const { kind, tenant, source, copy, key, remoteName, home, isWanted } = work;
     this.#settled.forget(key);
     if (copy === undefined) {
-      this.#madeAt.delete(key);
-      return {};
+      const mayBeThere = tenant.mirror.isAwaited(kind.kind, remoteName);
+      const wait = mayBeThere ? await this.#unseen(work, signal) : undefined;
+      if (wait === undefined) this.#madeAt.delete(key);
+      return wait ?? {};
     }
     if (source === undefined && isWanted) {
       const { homeNamespace } = tenant.mapping;
@@ -244,6 +252,17 @@ export class Mirror {
     }
     await this.#delete(work, copy, signal);
     return {};
+  }
+
+  /** Asked past the cache: how long to wait for the cache to show our copy. Undefined: there is none. */
+  async #unseen(
+    { key, kind, tenant, remote, remoteName }: Work,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult | undefined> {
+    const ref = { namespace: tenant.mapping.tenantNamespace, name: remoteName };
+    if (await this.#copies.isOurs(kind.type, ref, signal)) return this.#copies.awaitShown(key, remote);
+    tenant.mirror.absent(kind.kind, remoteName);
+    return undefined;
   }
 
   async #delete({ kind }: Work, copy: KubeObject, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { endpointSlices, services } from '../../../../src/api/resources.ts';
+import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
 import type { Endpoint, EndpointSlice, Pod, Service } from '../../../../src/api/wire.ts';
 import { DOWN, FakeNetwork } from '../support/network.ts';
 import { World } from '../support/world.ts';
@@ -339,6 +340,20 @@ describe('when packets do not get through', () => {
     await quiet(writes);
     expect(writes()).toHaveLength(2);
   });
+});
+
+test('a rule that goes before the watch shows what was made for it: that goes, too', async () => {
+  const match = ({ path, query }: { path: string; query: URLSearchParams }): boolean =>
+    query.get('watch') === 'true' && path.endsWith('/services');
+  world.foreign.fault({ match, times: Infinity, stall: true });
+  await world.start();
+  addService('web');
+  await world.until('it is made', () => service() !== undefined);
+  const reflection = [{ group: '', resource: 'services', policy: 'None' }];
+  const { spec } = stored('home', 'virtualnodes.tributary.dev', 'rome') as VirtualNode;
+  const namespaces = (spec.namespaces ?? []).map((mapping) => ({ ...mapping, reflection }));
+  change('home', 'virtualnodes.tributary.dev', 'rome', { spec: { ...spec, namespaces } });
+  await world.until('it is gone', () => service() === undefined);
 });
 
 test(
