@@ -55,10 +55,9 @@ export class CertificateFiles implements Component, Source<KeyPair> {
 
   async #read(): Promise<KeyPair> {
     const { certificatePath, keyPath } = this.#options;
-    const [certificate, key] = await Promise.all([
-      readFile(certificatePath, 'utf8'),
-      readFile(keyPath, 'utf8'),
-    ]);
+    // One after the other: where both are missing, it is always the certificate that is named.
+    const certificate = await readFile(certificatePath, 'utf8');
+    const key = await readFile(keyPath, 'utf8');
     // Between two writes the files may not belong together.
     if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) {
       throw new Error(`${keyPath} is not the key of ${certificatePath}`);

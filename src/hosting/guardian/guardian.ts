@@ -53,6 +53,8 @@ export class Guardian {
   readonly #bulkMutex = new Mutex();
   /** By namespace. */
   readonly #watches = new Map<string, { peer: string; watch: TenantWatch }>();
+  /** Reconciliations that are under way begin no watch any more. */
+  #isStopping = false;
 
   constructor(options: GuardianOptions) {
     this.#options = options;
@@ -102,6 +104,7 @@ export class Guardian {
     return {
       name: 'guardian watches',
       stop: async () => {
+        this.#isStopping = true;
         await Promise.all([...this.#watches.values()].map(async ({ watch }) => watch.stop()));
       },
     };
@@ -140,6 +143,7 @@ export class Guardian {
     if (!(await this.#presence.isStillSilent(peer, signal))) return {};
     const fresh = tenants.filter(({ metadata }) => !this.#watches.has(metadata.name));
     const since = fresh.length === 0 ? undefined : await this.#reporter.awaySince(peer, signal);
+    if (this.#isStopping) return {};
     for (const tenant of fresh) this.#watch(peer, tenant, since);
     const watches = [...this.#watches.values()].filter((it) => it.peer === peer);
     const summaries = watches.flatMap(({ watch }) => watch.summary ?? []);

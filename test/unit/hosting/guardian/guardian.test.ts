@@ -207,6 +207,17 @@ test('a result is said of the pod that is made to bear it, also when the home co
   expect(api).toEqual(['create', '{"metadata":{"uid":"u"},"status":{"phase":"Succeeded"}}']);
 });
 
+test('a guardian that is stopped while it asks whether a home is away watches nothing afterwards', async () => {
+  pod('web');
+  api.fault({ match: ({ path }) => path.includes('fieldSelector=metadata.name'), delayMs: 5_000 });
+  await guard();
+  await until('it asks', async () => Promise.resolve(api.count(/leases.*fieldSelector=metadata.name/) > 0));
+  const watching = started.pop();
+  await watching?.stop?.();
+  await clock.advance(30_000);
+  expect(api.count(/\/pods/)).toBe(0);
+});
+
 test('a pod at which the API server fails keeps no other from being made anew', async () => {
   for (const name of ['a', 'b', 'c']) pod(name);
   await guard();
