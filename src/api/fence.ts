@@ -47,17 +47,19 @@ export interface Fence {
   /** CEL: which of them; default all. */
   when?: string;
   rules: models.V1NamedRuleWithOperations[];
+  /** Of these rules. A request that no rule names costs the API server nothing; one that `when` lets go costs it a look. */
+  except?: models.V1NamedRuleWithOperations[];
   variables?: Record<string, string>;
   /** An expression, and the message when it does not hold. */
   validations: readonly (readonly [expression: string, message: string])[];
 }
 
 export const forgeFence = (fence: Fence): PolicyPair => {
-  const { name, labels, user, when, rules, variables = {}, validations } = fence;
+  const { name, labels, user, when, rules, except, variables = {}, validations } = fence;
   return forgePolicy(
     name,
     {
-      matchConstraints: { resourceRules: rules },
+      matchConstraints: { resourceRules: rules, ...(except && { excludeResourceRules: except }) },
       matchConditions: [
         { name: 'who', expression: user },
         ...(when === undefined ? [] : [{ name: 'what', expression: when }]),
@@ -78,11 +80,11 @@ export const isAccountOf = (namespace: string): string =>
   `request.userInfo.username.startsWith('system:serviceaccount:${namespace}:')`;
 
 export const writes = (
-  group: string,
+  groups: string | string[],
   resources: string[],
   ...operations: string[]
 ): models.V1NamedRuleWithOperations => ({
-  apiGroups: [group],
+  apiGroups: [groups].flat(),
   apiVersions: ['*'],
   resources,
   operations,

@@ -1,6 +1,7 @@
 /** `tributary tenant`: what to apply in the foreign cluster, so that one peer may run pods there. */
 import { checkedSubdomain } from '../api/manifest.ts';
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from '../api/offer.ts';
+import { NEVER_TOLERATED } from '../api/taints.ts';
 import type { Toleration } from '../api/wire.ts';
 import type { TenantTerms } from '../hosting/annotations.ts';
 import type { Isolation } from '../hosting/tenants/isolation.ts';
@@ -55,6 +56,13 @@ export const parseTolerations = (text: string | undefined): Toleration[] =>
 
 const parseTaintKeys = (text: string | undefined): string[] =>
   listOf(text).map((key) => {
+    const never = NEVER_TOLERATED.find((prefix) => key.startsWith(prefix));
+    if (never !== undefined) {
+      throw new TributaryError(
+        'Invalid',
+        `own toleration "${key}": taints of ${never} are opened to no peer`,
+      );
+    }
     if (key === '*' || KEY.test(key)) return key;
     throw new TributaryError('Invalid', `own toleration "${key}" is no key of a taint, and not *`);
   });

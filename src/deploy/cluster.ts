@@ -245,8 +245,8 @@ function forgeKindsFence(account: AccountRef, places: readonly PlaceRights[]): M
   return forgeFence({
     name: 'tributary-kinds',
     user: isAccount(account),
-    when: `!(request.resource.group in [${groups.map((group) => `'${group}'`).join(', ')}])`,
     rules: [writes('*', ['*/*'], 'CREATE', 'UPDATE', 'DELETE')],
+    except: [writes(groups, ['*/*'], 'CREATE', 'UPDATE', 'DELETE')],
     validations: [['false', 'rights to further kinds are held to be passed on to peers, and not to be used']],
   });
 }

@@ -148,6 +148,16 @@ test.each([
     ),
     'externalNames: Allow excludes',
   ],
+  [
+    'taints of control planes for guests',
+    sharing({}, { ownTolerations: ['node-role.kubernetes.io/control-plane'] }),
+    'are opened to no peer',
+  ],
+  [
+    'taints of virtual nodes for guests',
+    sharing({}, { ownTolerations: ['tributary.dev/virtual-node'] }),
+    'are opened to no peer',
+  ],
   ['a name of a namespace with a dot', sharing({}, { namespaceNames: ['a.b'] }), 'should match'],
   ['a negative price', sharing({}, { prices: { cpu: { amount: '-1', currency: 'EUR' } } }), 'should match'],
   ['a price without currency', sharing({}, { prices: { cpu: { amount: '1' } } }), 'Required value'],

@@ -82,9 +82,9 @@ What else protects the cluster from a peer:
 - A **ResourceQuota** limits CPU, memory, pods (finished ones too) and copied objects; a **LimitRange** gives
   requests to containers that have none. Limits of containers are bounded only if the quota says so
   (\`--quota limits.memory=16Gi\`).
-- The **ValidatingAdmissionPolicy** \`tributary-tenants\` refuses pods that choose their own node, that have a higher
+- The **ValidatingAdmissionPolicy** \`tributary-tenant-pods\` refuses pods that choose their own node, that have a higher
   priority than permitted (annotation \`tributary.dev/max-priority\` of the namespace, default 0), or that tolerate
-  control-plane taints or all taints. If the cluster has a default PriorityClass above 0, raise the annotation
+  taints which the provider has not opened, and all else of [this table](sharing.md#what-is-refused-and-by-which-policy). If the cluster has a default PriorityClass above 0, raise the annotation
   to its value.
 - Four more policies restrict what a peer writes besides pods: \`tributary-tenant-services\` and \`-endpoints\` (no
   node ports, no external addresses, endpoints within the peer's own prefixes), \`tributary-tenant-ingresses\` (classes and

@@ -25,6 +25,7 @@ import { keepForSeconds, podSecurity } from './offer.ts';
 import { labelSelector } from './label-selector.ts';
 import { peerSelector } from './peer-selector.ts';
 import { apiGroup, apiResource } from './reflection.ts';
+import { NEVER_TOLERATED } from '../taints.ts';
 import type { Toleration } from '../wire.ts';
 import { DEFAULT_WRITES, WRITE_BOUNDS, type WriteTerms } from '../write-terms.ts';
 import {
@@ -127,6 +128,12 @@ const rules = {
   ownTolerations: setOf(TOLERATIONS_OF_GUESTS, 64, {
     ...key('Key of a taint, or "*".'),
     pattern: '^(\\*|[-A-Za-z0-9_./]+)$',
+    'x-kubernetes-validations': [
+      {
+        rule: `!${JSON.stringify(NEVER_TOLERATED)}.exists(never, self.startsWith(never))`,
+        message: 'taints of control planes, of cordoned nodes and of virtual nodes are opened to no peer',
+      },
+    ],
   }),
   imagePullPolicy: choice(
     'Always: nodes pull the images of peers anew for each container, with the credentials of the pod, so that no peer runs ' +

@@ -1,4 +1,5 @@
 import type { JsonPatchOperation } from '../../api/admission.ts';
+import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../../api/taints.ts';
 import type { Pod, Toleration } from '../../api/wire.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import {
@@ -9,7 +10,6 @@ import {
   ANNOTATION_RUNTIME_CLASS,
   ANNOTATION_TOLERATIONS,
 } from '../annotations.ts';
-import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../taints.ts';
 
 /** What every pod of a tenant namespace gets. */
 interface Placement {

@@ -4,10 +4,14 @@ import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 
 interface TenantAdmission extends Pick<PolicySpec, 'matchConditions' | 'variables'> {
   resourceRules: ReturnType<typeof writes>[];
+  /** Of these rules. */
+  excludeResourceRules?: ReturnType<typeof writes>[];
   validations: NonNullable<PolicySpec['validations']>;
 }
 
 export type Validations = TenantAdmission['validations'];
+
+export const WRITES: readonly string[] = ['CREATE', 'UPDATE', 'DELETE'];
 
 /** CEL: whether the request comes from a peer. */
 export const BY_PEER: string = isAccountOf(PEERS_NAMESPACE);
@@ -21,11 +25,6 @@ export const ofPeers = (
   resourceRules: [writes(group, [resource], ...operations)],
   matchConditions: [{ name: 'peers', expression: BY_PEER }],
 });
-
-/** For what anybody does with pods: whoever makes a pod for a peer is bound as the peer is. */
-export const ofPods = (
-  operations: readonly string[] = ['CREATE'],
-): Pick<TenantAdmission, 'resourceRules'> => ({ resourceRules: [writes('', ['pods'], ...operations)] });
 
 /** CEL: an annotation of the tenant namespace; empty without it. */
 export const saidOn = (annotation: string): string =>
@@ -41,18 +40,26 @@ const CONTAINER_LISTS = ['containers', 'initContainers', 'ephemeralContainers'];
 export const eachContainer = (condition: string, lists: readonly string[] = CONTAINER_LISTS): string =>
   lists.map((list) => `object.spec.?${list}.orValue([]).all(c, ${condition})`).join(' && ');
 
+/** The same validations, where this CEL expression does not hold. */
+export const unless = (condition: string, validations: Validations): Validations =>
+  validations.map(({ expression, ...rest }) => ({
+    expression: `${condition} || (${expression})`,
+    ...rest,
+  }));
+
 /** CEL: a list of texts. */
 export const celList = (texts: readonly string[]): string => `[${texts.map((it) => `'${it}'`).join(', ')}]`;
 
 /** A policy over every namespace that belongs to a peer, and its binding. */
 export const forgeTenantAdmission = (
   name: string,
-  { resourceRules, validations, ...conditions }: TenantAdmission,
+  { resourceRules, excludeResourceRules, validations, ...conditions }: TenantAdmission,
 ): PolicyPair =>
   forgePolicy(name, {
     matchConstraints: {
       namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'Exists' }] },
       resourceRules,
+      ...(excludeResourceRules && { excludeResourceRules }),
     },
     ...conditions,
     validations,

@@ -7,15 +7,8 @@ import {
   ANNOTATION_POD_SECURITY,
   ANNOTATION_STORAGE_CLASSES,
 } from '../annotations.ts';
-import {
-  BY_PEER,
-  celList,
-  forgeTenantAdmission,
-  listedOn,
-  ofPods,
-  saidOn,
-  type Validations,
-} from './admission.ts';
+import { BY_PEER, celList, forgeTenantAdmission, listedOn, saidOn, type Validations } from './admission.ts';
+import type { PodBounds } from './pod-bounds.ts';
 
 /** Of one ConfigMap or Secret. Each key becomes a file on a node, however small: a megabyte would hold a hundred thousand. */
 const MAX_KEYS = 4096;
@@ -167,12 +160,10 @@ const volumesValidations: Validations = [
   },
 ];
 
-export const forgeTenantVolumesPolicy = (): PolicyPair =>
-  forgeTenantAdmission('tributary-tenant-volumes', {
-    ...ofPods(),
-    variables: [
-      { name: 'volumes', expression: 'object.spec.?volumes.orValue([])' },
-      { name: 'classes', expression: listedOn(ANNOTATION_STORAGE_CLASSES) },
-    ],
-    validations: volumesValidations,
-  });
+export const volumeBounds: PodBounds = {
+  variables: {
+    volumes: 'object.spec.?volumes.orValue([])',
+    classes: listedOn(ANNOTATION_STORAGE_CLASSES),
+  },
+  validations: volumesValidations,
+};

@@ -1,5 +1,5 @@
 /** Admission of objects of peers of any kind: which are theirs, and what metadata they have; and of the Lease of a home. */
-import type { PolicyPair } from '../../api/fence.ts';
+import { type PolicyPair, writes } from '../../api/fence.ts';
 import {
   ANNOTATION_APPLIED,
   ANNOTATION_CARRIED_NAMESPACE,
@@ -18,7 +18,16 @@ import {
   LABEL_MANAGED_BY,
 } from '../../api/names.ts';
 import { STEERING_PREFIXES } from '../../api/steering.ts';
-import { celList, forgeTenantAdmission, ofPeers, type Validations } from './admission.ts';
+import {
+  BY_PEER,
+  celList,
+  forgeTenantAdmission,
+  ofPeers,
+  unless,
+  type Validations,
+  WRITES,
+} from './admission.ts';
+import type { PodBounds } from './pod-bounds.ts';
 
 /**
  * Which objects in a tenant are the peer's. Controllers of this cluster (`kube-root-ca.crt`, ConfigMaps of a service mesh) and
@@ -38,23 +47,16 @@ const ownershipValidations: Validations = [
   },
 ];
 
-export const forgeTenantOwnershipPolicy = (): PolicyPair => {
-  const { resourceRules, matchConditions = [] } = ofPeers('*', '*', ['CREATE', 'UPDATE', 'DELETE']);
-  return forgeTenantAdmission('tributary-tenant-ownership', {
-    resourceRules,
-    matchConditions: [
-      ...matchConditions,
-      {
-        // Pods bear the UID of the pod at home, whoever makes them; this cluster makes the Lease of a home.
-        name: 'marked-otherwise',
-        expression:
-          "!(request.resource.group == '' && request.resource.resource == 'pods') && " +
-          "request.resource.group != 'coordination.k8s.io'",
-      },
+export const forgeTenantOwnershipPolicy = (): PolicyPair =>
+  forgeTenantAdmission('tributary-tenant-ownership', {
+    ...ofPeers('*', '*', WRITES),
+    // Pods bear the UID of the pod at home, whoever makes them; this cluster makes the Lease of a home.
+    excludeResourceRules: [
+      writes('', ['pods'], ...WRITES),
+      writes('coordination.k8s.io', ['leases'], ...WRITES),
     ],
     validations: ownershipValidations,
   });
-};
 
 /**
  * What metadata a peer may give to an object in its tenants. Holds for all kinds, and so for those that a SharingPolicy adds.
@@ -133,16 +135,20 @@ const metadataValidations: Validations = [
   },
 ];
 
-export const forgeTenantMetadataPolicy = (): PolicyPair => {
-  const { matchConditions } = ofPeers('*', '*');
-  // Subresources carry metadata, too.
-  const { resourceRules } = ofPeers('*', '*/*');
-  return forgeTenantAdmission('tributary-tenant-metadata', {
-    resourceRules,
-    ...(matchConditions && { matchConditions }),
+/** The bounds of pods hold the same; one policy costs less than two. */
+export const metadataBounds: PodBounds = {
+  at: ['Create', 'Update', 'Debug'],
+  variables: { isPeer: BY_PEER },
+  validations: unless('!variables.isPeer', metadataValidations),
+};
+
+export const forgeTenantMetadataPolicy = (): PolicyPair =>
+  forgeTenantAdmission('tributary-tenant-metadata', {
+    // Subresources carry metadata, too.
+    ...ofPeers('*', '*/*'),
+    excludeResourceRules: [writes('', ['pods', 'pods/ephemeralcontainers'], 'CREATE', 'UPDATE')],
     validations: metadataValidations,
   });
-};
 
 const MAX_HOLDER = 253;
 /** Seconds. With less, a short outage would count as an absence; with more, an absence would be noticed too late. */

@@ -3,9 +3,9 @@
  * (guests/placement.ts). The API server verifies here that it did: when the webhook is down, a pod is refused, and never let
  * in without it. Once a pod is there, all of it is immutable or can only become narrower.
  */
-import type { PolicyPair } from '../../api/fence.ts';
 import { ANNOTATION_NODE_SELECTOR, ANNOTATION_RUNTIME_CLASS } from '../annotations.ts';
-import { BY_PEER, type Validations, forgeTenantAdmission, listedOn, ofPods, saidOn } from './admission.ts';
+import { BY_PEER, listedOn, saidOn, type Validations } from './admission.ts';
+import type { PodBounds } from './pod-bounds.ts';
 
 const affinity = (kind: 'podAffinity' | 'podAntiAffinity'): string => {
   const of = `object.spec.?affinity.?${kind}`;
@@ -78,9 +78,7 @@ const validations: Validations = [
   },
 ];
 
-export const forgeTenantPlacementPolicy = (): PolicyPair =>
-  forgeTenantAdmission('tributary-tenant-placement', {
-    ...ofPods(),
-    variables: [{ name: 'nodes', expression: listedOn(ANNOTATION_NODE_SELECTOR) }],
-    validations,
-  });
+export const placementBounds: PodBounds = {
+  variables: { nodes: listedOn(ANNOTATION_NODE_SELECTOR) },
+  validations,
+};

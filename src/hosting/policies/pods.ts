@@ -2,8 +2,9 @@
  * What neither RBAC nor Pod Security can say about pods of peers. The policies run in the API server itself, so they hold
  * also when no webhook is up.
  */
-import { type PolicyPair, writes } from '../../api/fence.ts';
+import type { PolicyPair } from '../../api/fence.ts';
 import { LABEL_HOME_UID, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../../api/taints.ts';
 import {
   ANNOTATION_EXTENDED,
   ANNOTATION_FENCED,
@@ -11,17 +12,17 @@ import {
   ANNOTATION_OWN_TOLERATIONS,
   ANNOTATION_TOLERATIONS,
 } from '../annotations.ts';
-import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../taints.ts';
 import {
   celList,
   eachContainer,
   forgeTenantAdmission,
   listedOn,
   ofPeers,
-  ofPods,
   saidOn,
+  unless,
   type Validations,
 } from './admission.ts';
+import type { PodBounds } from './pod-bounds.ts';
 
 /** CEL: whether all containers of a list ask only for granted resources. The API server copies limits into requests. */
 const asksForGranted = (list: 'containers' | 'initContainers'): string =>
@@ -48,72 +49,71 @@ const isOwn =
   `(variables.own.exists(k, k == t.key || k == '*') && ` +
   `${NEVER_TOLERATED.map((key) => `!t.key.startsWith('${key}')`).join(' && ')})`;
 
-const podValidations: Validations = [
-  {
-    // The scheduler never sees a pod that is created with a node name: taints, affinity and free room would not count.
-    expression: "oldObject != null || !has(object.spec.nodeName) || object.spec.nodeName == ''",
-    message: 'pods of peers are placed by this cluster: spec.nodeName must be empty',
-  },
-  {
-    // Priority preempts: without a bound, pods of a peer could push out our own. Only checked at creation, since it cannot
-    // change later: after the bound was lowered, running pods must still accept updates.
-    expression:
-      "oldObject != null || !has(object.spec.priority) || object.spec.priority <= int(namespaceObject.metadata.?annotations[?'" +
-      `${ANNOTATION_MAX_PRIORITY}'].orValue('0'))`,
-    message: `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}`,
-  },
-  {
-    // What a pod from before these bounds tolerates stays. An empty key tolerates everything, also the control plane's taint.
-    expression:
-      'object.spec.?tolerations.orValue([]).all(t, ' +
-      `(oldObject != null && t in oldObject.spec.?tolerations.orValue([])) || (t.?key.orValue('') != '' && ` +
-      `(${isGiven} || ${isOfNodeLife} || t.key in ${listedOn(ANNOTATION_EXTENDED)} || ${isOwn})))`,
-    message:
-      'pods of peers tolerate no taints but those that the provider names ' +
-      `(SharingPolicy ownTolerations, annotation ${ANNOTATION_OWN_TOLERATIONS} of the namespace), and never the taints of ` +
-      'control-plane and cordoned nodes, nor all taints',
-  },
-  {
-    // A quota does not bound a resource that it does not name: a peer with no GPU granted could take all of them.
-    expression:
-      `oldObject != null || (${asksForGranted('containers')} && ${asksForGranted('initContainers')} && ` +
-      `${asksForGrantedAsWhole})`,
-    message: `pods of peers may ask for the extended resources of the annotation ${ANNOTATION_EXTENDED} only`,
-  },
-  {
-    // Without it, the gateway and other peers would take the pod for one of ours. Pods from before this rule can still end.
-    expression: `${isOfHome('object')} || (oldObject != null && !${isOfHome('oldObject')})`,
-    message: `pods of peers bear the label ${LABEL_HOME_UID}`,
-  },
-];
+/** What is given to a pod when it is made, and cannot change later. */
+const shareBounds: PodBounds = {
+  validations: [
+    {
+      // The scheduler never sees a pod that is created with a node name: taints, affinity and free room would not count.
+      expression: "!has(object.spec.nodeName) || object.spec.nodeName == ''",
+      message: 'pods of peers are placed by this cluster: spec.nodeName must be empty',
+    },
+    {
+      // Priority preempts: without a bound, pods of a peer could push out our own. After the bound was lowered, running pods
+      // must still accept updates.
+      expression:
+        "!has(object.spec.priority) || object.spec.priority <= int(namespaceObject.metadata.?annotations[?'" +
+        `${ANNOTATION_MAX_PRIORITY}'].orValue('0'))`,
+      message: `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}`,
+    },
+    {
+      // A quota does not bound a resource that it does not name: a peer with no GPU granted could take all of them.
+      expression: `${asksForGranted('containers')} && ${asksForGranted('initContainers')} && ${asksForGrantedAsWhole}`,
+      message: `pods of peers may ask for the extended resources of the annotation ${ANNOTATION_EXTENDED} only`,
+    },
+  ],
+};
 
-export const forgeTenantPolicy = (): PolicyPair =>
-  forgeTenantAdmission('tributary-tenants', {
-    resourceRules: [
-      { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] },
-    ],
-    variables: [
-      { name: 'given', expression: `${saidOn(ANNOTATION_TOLERATIONS)}.replace(' ', '')` },
-      { name: 'own', expression: listedOn(ANNOTATION_OWN_TOLERATIONS) },
-    ],
-    validations: podValidations,
-  });
+/** Labels and tolerations can change. */
+const changeBounds: PodBounds = {
+  at: ['Create', 'Update'],
+  variables: {
+    given: `${saidOn(ANNOTATION_TOLERATIONS)}.replace(' ', '')`,
+    own: listedOn(ANNOTATION_OWN_TOLERATIONS),
+  },
+  validations: [
+    {
+      // What a pod from before these bounds tolerates stays. An empty key tolerates everything, also the control plane's taint.
+      expression:
+        'object.spec.?tolerations.orValue([]).all(t, ' +
+        `(oldObject != null && t in oldObject.spec.?tolerations.orValue([])) || (t.?key.orValue('') != '' && ` +
+        `(${isGiven} || ${isOfNodeLife} || t.key in ${listedOn(ANNOTATION_EXTENDED)} || ${isOwn})))`,
+      message:
+        'pods of peers tolerate no taints but those that the provider names ' +
+        `(SharingPolicy ownTolerations, annotation ${ANNOTATION_OWN_TOLERATIONS} of the namespace), and never the taints of ` +
+        'control-plane and cordoned nodes, nor all taints',
+    },
+    {
+      // Without it, the gateway and other peers would take the pod for one of ours. Pods from before this rule can still end.
+      expression: `${isOfHome('object')} || (oldObject != null && !${isOfHome('oldObject')})`,
+      message: `pods of peers bear the label ${LABEL_HOME_UID}`,
+    },
+  ],
+};
 
 /** Pods of peers have no account and no token of this cluster, whatever has happened to the `default` account. */
-
-const identityValidations: Validations = [
-  {
-    expression: "object.spec.?serviceAccountName.orValue('default') in ['', 'default']",
-    message: 'pods of peers run as no account of this cluster: spec.serviceAccountName must be empty',
-  },
-  {
-    expression: '!object.spec.?automountServiceAccountToken.orValue(false)',
-    message: 'pods of peers get no token of this cluster: spec.automountServiceAccountToken must not be true',
-  },
-];
-
-export const forgeTenantIdentityPolicy = (): PolicyPair =>
-  forgeTenantAdmission('tributary-tenant-identity', { ...ofPods(), validations: identityValidations });
+const identityBounds: PodBounds = {
+  validations: [
+    {
+      expression: "object.spec.?serviceAccountName.orValue('default') in ['', 'default']",
+      message: 'pods of peers run as no account of this cluster: spec.serviceAccountName must be empty',
+    },
+    {
+      expression: '!object.spec.?automountServiceAccountToken.orValue(false)',
+      message:
+        'pods of peers get no token of this cluster: spec.automountServiceAccountToken must not be true',
+    },
+  ],
+};
 
 /**
  * What peers do to pods that are there. A pod that is deleted without grace is at once gone from the API and from every quota,
@@ -147,18 +147,16 @@ export const forgeTenantLivesPolicy = (): PolicyPair =>
     validations: livesValidations,
   });
 
-/** For whoever makes a pod: the peer may run its pods at home meanwhile. */
-export const forgeTenantFencePolicy = (): PolicyPair =>
-  forgeTenantAdmission('tributary-tenant-fence', {
-    ...ofPods(),
-    validations: [
-      {
-        expression: `${saidOn(ANNOTATION_FENCED)} != 'true'`,
-        message:
-          'nothing was heard of the cluster whose pods these are, and it may run them itself by now: no pod is taken before it is back',
-      },
-    ],
-  });
+/** The peer may run its pods at home meanwhile. */
+const fenceBounds: PodBounds = {
+  validations: [
+    {
+      expression: `${saidOn(ANNOTATION_FENCED)} != 'true'`,
+      message:
+        'nothing was heard of the cluster whose pods these are, and it may run them itself by now: no pod is taken before it is back',
+    },
+  ],
+};
 
 /**
  * How large pods of peers may be. The API server bounds the object as a whole (about 1.5 MB in etcd). These bounds, far above
@@ -226,14 +224,19 @@ const sizesValidations: Validations = [
   },
 ];
 
-export const forgeTenantSizesPolicy = (): PolicyPair =>
-  forgeTenantAdmission('tributary-tenant-sizes', {
-    resourceRules: [
-      // Images and tolerations of an existing pod can grow.
-      writes('', ['pods'], 'CREATE', 'UPDATE'),
-      writes('', ['pods/ephemeralcontainers'], 'UPDATE'),
-    ],
-    // A pod from before these bounds must be able to end: its finalizers are not in its spec.
-    matchConditions: [{ name: 'grows', expression: 'oldObject == null || object.spec != oldObject.spec' }],
-    validations: sizesValidations,
-  });
+/** Images, tolerations and containers of an existing pod can grow. */
+const sizeBounds: PodBounds = {
+  at: ['Create', 'Update', 'Debug'],
+  // A pod from before these bounds must be able to end: its finalizers are not in its spec.
+  variables: { isSame: 'oldObject != null && object.spec == oldObject.spec' },
+  validations: unless('variables.isSame', sizesValidations),
+};
+
+/** The first one that a pod breaks is what its maker is told. */
+export const podBounds: readonly PodBounds[] = [
+  fenceBounds,
+  shareBounds,
+  changeBounds,
+  identityBounds,
+  sizeBounds,
+];

@@ -16,9 +16,8 @@ import {
   ANNOTATION_INGRESS_CLASSES,
   ANNOTATION_INGRESS_HOSTS,
 } from '../annotations.ts';
-import { forgeTenantAdmission, listedOn, ofPeers, saidOn, type Validations } from './admission.ts';
+import { forgeTenantAdmission, listedOn, ofPeers, saidOn, type Validations, WRITES } from './admission.ts';
 
-const WRITES = ['CREATE', 'UPDATE', 'DELETE'];
 /** Of one slice. Kubernetes' own controllers put 100 into one. */
 const MAX_ENDPOINTS = 1000;
 /** Of a Service, and of a slice. The API server bounds a Service only by the size of the object, a slice by 20,000 ports. */

@@ -23,11 +23,17 @@ const IS_MACHINE = [
   "request.userInfo.username in ['system:kube-controller-manager', 'system:apiserver']",
   ...[SYSTEM_NAMESPACE, AGENTS_NAMESPACE, PEERS_NAMESPACE].map(isAccountOf),
 ].join(' || ');
-const PEER_HERE = `namespaceObject.?metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
-/** CEL: as PEER_HERE, for Namespaces as well, which are in none. */
-const PEER_OF_REQUEST = `(request.kind.group == '' && request.kind.kind == 'Namespace' ? (oldObject == null ? '' : oldObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')) : request.?namespace.orValue('') == '' ? '' : ${PEER_HERE})`;
 /** What the other cluster brings is not bound by what is forbidden to users here. */
-const IS_USERS = `!(${isClusterNamespaceIn('request.namespace')}) && ${PEER_HERE} == ''`;
+const IS_USERS = `!(${isClusterNamespaceIn('request.namespace')})`;
+const USERS_NAMESPACES: models.V1LabelSelector = {
+  matchExpressions: [{ key: LABEL_PEER, operator: 'DoesNotExist' }],
+};
+const PEERS_NAMESPACES: models.V1LabelSelector = {
+  matchExpressions: [{ key: LABEL_PEER, operator: 'Exists' }],
+};
+/** CEL: whether that is the cluster that we are tethered to. */
+const isCompany = (peer: string): string =>
+  `${peer} != '' && ${peer} == params.?status.?tether.?clusterID.orValue('')`;
 const madeByTether = (what: string): string =>
   `${what}.metadata.?labels[?'${LABEL_OFFLOADING_ORIGIN}'].orValue('') == 'tether'`;
 const NODES = 'params.?status.?nodes.orValue([])';
@@ -36,6 +42,8 @@ const COMPANY = "params.?spec.?tether.?cluster.orValue('another cluster')";
 interface Guard {
   name: string;
   rules: models.V1NamedRuleWithOperations[];
+  /** Default: all of them. Objects of whole clusters are in all. */
+  namespaces?: models.V1LabelSelector;
   /** CEL: what is looked at while tethered. */
   when: string;
   /** CEL: whose requests pass, besides those who break out. Default: those of machines. */
@@ -51,6 +59,7 @@ interface Guard {
 function forgeGuard({
   name,
   rules,
+  namespaces,
   when,
   exempt = IS_MACHINE,
   variables = {},
@@ -60,10 +69,12 @@ function forgeGuard({
   const [policy, binding] = forgePolicy(name, {
     failurePolicy: 'Ignore',
     paramKind: { apiVersion: `${clusterModes.group}/${clusterModes.version}`, kind: clusterModes.kind },
-    matchConstraints: { resourceRules: rules },
+    matchConstraints: { resourceRules: rules, ...(namespaces && { namespaceSelector: namespaces }) },
+    // Machines write most, and what no condition meets costs an API server least.
+    matchConditions: [{ name: 'not-exempt', expression: `!(${exempt})` }],
     variables: [
       ...Object.entries(variables).map(([key, expression]) => ({ name: key, expression })),
-      { name: 'holds', expression: `${IS_TETHERED} && !(${BREAKS_OUT}) && !(${exempt}) && (${when})` },
+      { name: 'holds', expression: `${IS_TETHERED} && !(${BREAKS_OUT}) && (${when})` },
     ],
     validations: [
       {
@@ -90,39 +101,33 @@ const chosen = (spec: string): string =>
 const chosenBy = (what: string): string =>
   `(has(${what}.spec.jobTemplate) ? ${chosen(`${what}.spec.jobTemplate.spec.template.spec`)} : ${chosen(`${what}.spec.template.spec`)})`;
 
-/** Whoever deleted one would get it back at once; without its mark it would be a person's. */
-const OFFLOADINGS: Guard = {
-  name: 'tributary-tether-offloadings',
-  rules: [writes('tributary.dev', ['namespaceoffloadings'], 'UPDATE', 'DELETE')],
-  when: madeByTether('oldObject'),
-  permitted: `object != null && ${madeByTether('object')}`,
-  refusal: 'it takes the pods of this namespace, too, so that this object would be made again',
-};
-
-export const forgeTetherGuards = (): Manifest[] => [
-  ...forgeGuard({
+const GUARDS: readonly Guard[] = [
+  {
     name: 'tributary-tether-bindings',
     rules: [writes('', ['pods/binding', 'bindings'], 'CREATE')],
+    namespaces: USERS_NAMESPACES,
     when: IS_USERS,
     // The scheduler binds, and is what this is about.
     exempt: 'false',
     permitted: `object.?target.?name.orValue('') in ${NODES}`,
     refusal: 'its own nodes take no pods of users',
-  }),
-  ...forgeGuard({
+  },
+  {
     name: 'tributary-tether-pods',
     rules: [writes('', ['pods'], 'CREATE')],
+    namespaces: USERS_NAMESPACES,
     when: IS_USERS,
     variables: { node: chosen('object.spec') },
     permitted: `variables.node == ${NOTHING} || variables.node in ${NODES}`,
     refusal: 'a pod cannot choose one of them by spec.nodeName or kubernetes.io/hostname',
-  }),
-  ...forgeGuard({
+  },
+  {
     name: 'tributary-tether-workloads',
     rules: [
       writes('apps', ['deployments', 'statefulsets', 'replicasets'], ...CHANGES),
       writes('batch', ['jobs', 'cronjobs'], ...CHANGES),
     ],
+    namespaces: USERS_NAMESPACES,
     when: IS_USERS,
     variables: {
       node: chosenBy('object'),
@@ -130,29 +135,51 @@ export const forgeTetherGuards = (): Manifest[] => [
     },
     permitted: `variables.node == ${NOTHING} || variables.node == variables.before || variables.node in ${NODES}`,
     refusal: 'its pods cannot choose one of them by spec.nodeName or kubernetes.io/hostname',
-  }),
-  ...forgeGuard({
+  },
+  {
     name: 'tributary-tether-daemonsets',
     rules: [writes('apps', ['daemonsets'], ...CHANGES)],
+    namespaces: USERS_NAMESPACES,
     when: IS_USERS,
     permitted: 'oldObject != null && object.spec.template == oldObject.spec.template',
     refusal: 'a DaemonSet of users cannot be made or changed here',
-  }),
-  ...forgeGuard(OFFLOADINGS),
-  ...forgeGuard({
+  },
+  {
+    // Whoever deleted one would get it back at once; without its mark it would be a person's.
+    name: 'tributary-tether-offloadings',
+    rules: [writes('tributary.dev', ['namespaceoffloadings'], 'UPDATE', 'DELETE')],
+    when: madeByTether('oldObject'),
+    permitted: `object != null && ${madeByTether('object')}`,
+    refusal: 'it takes the pods of this namespace, too, so that this object would be made again',
+  },
+  {
     name: 'tributary-tether-nodes',
     rules: [writes('', ['nodes'], ...ALL)],
     when: 'true',
     permitted: 'false',
     refusal: 'Nodes cannot be changed here',
-  }),
-  ...forgeGuard({
+  },
+  {
     name: 'tributary-tether-tenants',
-    rules: [writes('*', ['*/*'], ...ALL)],
-    when: `${PEER_OF_REQUEST} != '' && ${PEER_OF_REQUEST} == params.?status.?tether.?clusterID.orValue('')`,
+    // The other guard is about Namespaces.
+    rules: [
+      { apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], operations: ALL, scope: 'Namespaced' },
+    ],
+    namespaces: PEERS_NAMESPACES,
+    when: isCompany(`namespaceObject.?metadata.?labels[?'${LABEL_PEER}'].orValue('')`),
     // The scheduler binds the other cluster's pods to the nodes here.
     exempt: `${IS_MACHINE} || request.userInfo.username == 'system:kube-scheduler'`,
     permitted: 'false',
     refusal: 'what it runs here cannot be changed',
-  }),
+  },
+  {
+    name: 'tributary-tether-namespaces',
+    // No selector: it would go by labels as they shall be, without the one that is taken off.
+    rules: [writes('', ['namespaces', 'namespaces/*'], 'UPDATE', 'DELETE')],
+    when: isCompany(`oldObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`),
+    permitted: 'false',
+    refusal: 'what it runs here cannot be changed',
+  },
 ];
+
+export const forgeTetherGuards = (): Manifest[] => GUARDS.flatMap((guard) => forgeGuard(guard));

@@ -25,16 +25,16 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 10],
-  ['cluster --image tributary:1', manifestsCommand, 77 + POLICIES],
+  ['cluster --image tributary:1', manifestsCommand, 79 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    77 + POLICIES,
+    79 + POLICIES,
   ],
   [
     'cluster --image tributary:1 --cluster-dns 10.96.0.10 --cluster-domain cluster.local',
     manifestsCommand,
-    77 + POLICIES,
+    79 + POLICIES,
   ],
   [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 19],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 10],
@@ -167,6 +167,11 @@ test.each([
     '--peer rome --namespace a --pod-security none',
     tenantCommand,
     'none of restricted, baseline, privileged',
+  ],
+  [
+    '--peer rome --namespace a --own-tolerations node-role.kubernetes.io/control-plane',
+    tenantCommand,
+    'taints of node-role.kubernetes.io/ are opened to no peer',
   ],
   ['--peer rome --namespace a --own-tolerations a/b/c', tenantCommand, 'is no key of a taint, and not *'],
   ['--peer rome --namespace com', tenantCommand, 'or answer for names that are not its own'],

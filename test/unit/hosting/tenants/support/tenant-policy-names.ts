@@ -1,25 +1,16 @@
 /** The list of policies over tenants, as people see it; in the order of their making. */
 const NAMES = [
-  'tributary-tenants',
-  ...[
-    'fence',
-    'placement',
-    'identity',
-    'privileges',
-    'images',
-    'volumes',
-    'sizes',
-    'claims',
-    'data',
-    'services',
-    'endpoints',
-    'ingresses',
-    'leases',
-    'lives',
-    'ownership',
-    'metadata',
-  ].map((of) => `tributary-tenant-${of}`),
-];
+  'pods',
+  'claims',
+  'data',
+  'services',
+  'endpoints',
+  'ingresses',
+  'leases',
+  'lives',
+  'ownership',
+  'metadata',
+].map((of) => `tributary-tenant-${of}`);
 
 /** `KIND SCOPE+NAME` of each and of what puts it in force. */
 export const tenantPolicyLines = (scope: '' | '/'): string[] =>
