@@ -17,6 +17,7 @@ import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { peerArguments } from '../peer-program.ts';
+import { cpuMs } from '../process-figures.ts';
 import { compile, imageFlags, Program, run } from '../program.ts';
 import { Borrower } from './borrower.ts';
 
@@ -99,6 +100,17 @@ export class AttackBed {
   /** Resident memory of each of Tributary's programs now. Throws where one has ended. */
   rssMib(): number[] {
     return this.#programs.map(({ figures }) => figures.rssMiB);
+  }
+
+  /** Time that each program has used of a processor, in milliseconds, by its name. */
+  cpuMs(): Record<string, number> {
+    const daemons = ['kube-apiserver', 'etcd'].map((name): [string, number] => {
+      const { id } = this.cluster.daemon(name);
+      if (id === undefined) throw new Error(`${name} has ended`);
+      return [name, cpuMs(id.pid)];
+    });
+    const tributary = this.#programs.reduce((sum, { figures }) => sum + figures.cpuMs, 0);
+    return { ...Object.fromEntries(daemons), tributary };
   }
 
   /** What this cluster lends; default: to anybody, at once. */
