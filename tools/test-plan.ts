@@ -30,10 +30,19 @@ export interface Part {
 export type Files = Readonly<Record<Suite, readonly string[]>>;
 
 /**
- * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run; a home that loses its power is waited
- * for most of the time, and tried on control planes in each run; compiling helm takes longer than what it is asked.
+ * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run; compiling helm takes longer than what
+ * it is asked; two versions beside each other matter where what clusters say to each other changes; the others wait most of the time, and
+ * control planes, or a network without nodes, try what matters in each run.
  */
-const LONG_RUNS = ['test/e2e/documents/', 'test/e2e/peers/away.test.ts', 'test/integration/helm.test.ts'];
+const LONG_RUNS = [
+  'test/e2e/documents/',
+  'test/e2e/network/api-server.test.ts',
+  'test/e2e/peers/away.test.ts',
+  'test/e2e/peers/drain.test.ts',
+  'test/integration/helm.test.ts',
+  'test/integration/tether-sleep.test.ts',
+  'test/integration/versions.test.ts',
+];
 
 /** As test/support/long.ts reads it. */
 export const isLongRun = (): boolean => process.env['TRIBUTARY_TEST_LONG'] === '1';
@@ -44,7 +53,7 @@ export const filesOf = (suite: Suite, isLong: boolean = isLongRun()): string[] =
     .toSorted();
 
 /**
- * Integration files by what they need. Files on control planes borrow them, in two halves that may run beside each other. Files of whole
+ * Integration files by what they need. Files on control planes borrow them, in three parts that may run beside each other. Files of whole
  * peerings borrow two clusters on a network, one file after another; of the others, each has its own network.
  */
 const NEEDS = {
@@ -72,6 +81,7 @@ const LONG = ['peers', 'documents', 'network', 'kubelet', 'underlay'] as const;
 /** All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early. */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const only = (one: (typeof LONG)[number]): Part[] => endToEnd(files.e2e, (folder) => folder === one);
+  const onPlanes = inParts(integration(files.integration, 'on control planes'), 3);
   const parts = [
     CHECK,
     ...only('peers'),
@@ -79,8 +89,10 @@ export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
     integration(files.integration, 'of whole peerings'),
     // Until then programs are built on a new machine.
     unit(files.unit),
+    // Their programs are built first.
+    ...onPlanes.slice(0, 2),
     ...only('network'),
-    ...halves(integration(files.integration, 'on control planes')),
+    ...onPlanes.slice(2),
     ...only('kubelet'),
     integration(files.integration, 'with networks'),
     ...only('underlay'),
@@ -114,12 +126,12 @@ const integration = (files: readonly string[], kind: Kind): Part => ({
   needs: NEEDS[kind],
 });
 
-/** Every other file, since files of one subject, next to each other, take alike. */
-const halves = (part: Part): Part[] =>
-  ['first', 'second'].map((which, half) => ({
+/** Files by turns, since those of one subject, next to each other, take alike. */
+const inParts = (part: Part, count: number): Part[] =>
+  Array.from({ length: count }, (_, which) => ({
     ...part,
-    name: `${part.name}, ${which} half`,
-    files: part.files.filter((_path, index) => index % 2 === half),
+    name: `${part.name}, ${which + 1} of ${count}`,
+    files: part.files.filter((_path, index) => index % count === which),
   }));
 
 /** A part for each folder: its files share clusters (test/support/e2e/lab.ts). */

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { announcementData } from '../../src/api/own-announcement.ts';
 import type { LanAgentLine, LanAgentOptions } from '../support/network/lan-agent.ts';
 import { eventually } from '../support/eventually.ts';
-import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
+import { type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
+import { isSeen, type LanAgent } from '../support/network/line-printer.ts';
 
 /** LAN discovery over real multicast, and against avahi. */
 

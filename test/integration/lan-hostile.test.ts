@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import type { LanAgentOptions } from '../support/network/lan-agent.ts';
-import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
+import { type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
+import { isSeen, type LanAgent } from '../support/network/line-printer.ts';
 import { type AnnouncedCluster, announcementPacket, loopPacket } from '../support/network/lan-packets.ts';
 
 /** LAN discovery over real multicast, with an attacker on the segment. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { binaries } from '../../lab/binaries.ts';
 import { MtuBed, mtuBedProblem, type Middle } from './support/mtu-bed.ts';
-import type { LinePrinter } from '../support/network/lan-lab.ts';
+import type { LinePrinter } from '../support/network/line-printer.ts';
 import type { MtuStreamLine } from './support/mtu-stream.ts';
 
 const problem = mtuBedProblem();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { eventually } from '../support/eventually.ts';
+import { awaited, eventually } from '../support/eventually.ts';
 import { planeLabProblem } from '../support/network/plane-lab.ts';
 import { FAR_GATEWAY, longestGap, ping, RolesLab, type RolesSide } from './support/roles-lab.ts';
 
@@ -34,7 +34,11 @@ describeInLab('the roles gateway and node', () => {
     for (const node of [one, two, far]) node.start('node');
     one.start('gateway');
     far.start('gateway');
-    await eventually('home leads on its first node', async () => (await home.leader()) === 'h1');
+    // Five programs start at once, and read all of their sources.
+    await awaited('home leads on its first node', async () => (await home.leader()) === 'h1', {
+      deadlineMs: 180_000,
+      seen: async () => Promise.resolve(one.log().slice(-4000)),
+    });
     await eventually('home has told', async () => (await home.facts()) !== undefined);
     await eventually('away has told', async () => (await away.facts()) !== undefined);
     const [ours, theirs] = [await home.facts(), await away.facts()];

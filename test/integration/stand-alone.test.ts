@@ -118,8 +118,8 @@ describeInLab('a cluster without any network', () => {
     await cable('out');
     await start();
     const since = rome.logged(() => true).length;
-    expect(await tributary('tether', 'company', '--timeout', '5s')).toMatch(
-      /waiting for company: there is no link to it.*This cluster is not tethered after 5 s\. The role cluster goes on/s,
+    expect(await tributary('tether', 'company', '--timeout', '10s')).toMatch(
+      /waiting for company: there is no link to it.*This cluster is not tethered after 10 s\. The role cluster goes on/s,
     );
     expect(await status()).toMatchObject({ mode: 'Autonomous', phase: 'Entering' });
     await runs(3);

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
-import { namespaces, nodes, pods } from '../../src/api/resources.ts';
+import { events, namespaces, pods } from '../../src/api/resources.ts';
 import type { Pod, PodSpec } from '../../src/api/wire.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { awaited } from '../support/eventually.ts';
 import { type City, PeeringLab, peeringLabProblem, until } from '../support/labs/peering-lab.ts';
 import { short } from '../support/long.ts';
 import { type Chance, seeded } from '../support/seed.ts';
@@ -59,16 +60,30 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
     await city.cluster.node().exec(['nft', '-f', '-'], { stdin });
   }
 
-  const podsOf = async (city: City, namespace: string): Promise<Pod[]> =>
-    (await city.client.list(pods, { namespace })).items.filter(
-      ({ metadata }) => metadata.deletionTimestamp === undefined,
-    );
   /** What of the user runs, by the node at home. */
   const placed = async (name: string, node: string): Promise<Pod[]> =>
-    (await podsOf(rome, SHOP)).filter(
+    (await pair.podsOf(rome, SHOP)).filter(
       ({ metadata, spec, status }) =>
         metadata.name.startsWith(name) && spec?.nodeName === node && status?.phase === 'Running',
     );
+  /** Waits until one pod of that name runs on that node. If it does not come: which pods there are, and what was said of them. */
+  const runs = async (name: string, place: string, node: string): Promise<void> => {
+    const seen = async (): Promise<string> => {
+      const [all, said] = await Promise.all([
+        rome.client.list(pods, { namespace: SHOP }),
+        rome.client.list(events, { namespace: SHOP }),
+      ]);
+      const list = all.items.map(
+        ({ metadata, spec, status }) =>
+          `${metadata.name} ${spec?.nodeName ?? 'without a node'} ${status?.phase} ${metadata.deletionTimestamp ?? ''}`,
+      );
+      const told = said.items
+        .filter(({ involvedObject }) => involvedObject.name?.startsWith(name))
+        .map(({ reason, message, count }) => `${reason} (${count ?? 1}): ${message}`);
+      return [...list, ...told].join('\n');
+    };
+    await awaited(`${name} runs ${place}`, async () => (await placed(name, node)).length === 1, { seen });
+  };
   const template = (app: string): { metadata: object; spec: PodSpec } => ({
     metadata: { labels: { app } },
     spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'example/none:1' }] },
@@ -87,12 +102,6 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
       metadata: { name, namespace: SHOP },
       spec: kind === 'Deployment' ? deployment : spec,
     });
-  };
-  const cordon = async (name: string, unschedulable: boolean): Promise<unknown> =>
-    milan.client.patch(nodes, { name }, { type: 'merge', body: { spec: { unschedulable } } });
-  const realNode = async (city: City): Promise<string> => {
-    const { items } = await city.client.list(nodes);
-    return items.find(({ metadata }) => !['rome', 'milan'].includes(metadata.name))?.metadata.name ?? '';
   };
 
   test('both agree on when forwarded pods are stopped', async () => {
@@ -114,7 +123,7 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
       rome.client.get(namespaceOffloadings, { namespace: SHOP, name: 'offloading' }).catch(() => undefined),
     );
     // The company's scheduler may place pods back; here it is told which.
-    await cordon('rome', true);
+    await pair.cordon('rome', true);
     await apply('Deployment', 'web', 1);
     await apply('StatefulSet', 'set', 1);
     await rome.client.create(pods, {
@@ -122,13 +131,13 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
       spec: template('lone').spec,
     });
     for (const name of ['web', 'set', 'lone']) {
-      await until(`${name} runs at the company`, async () => (await placed(name, 'milan')).length === 1);
+      await runs(name, 'at the company', 'milan');
     }
-    const company = await realNode(milan);
-    await cordon('rome', false);
-    await cordon(company, true);
+    const company = await pair.realNodeOf(milan);
+    await pair.cordon('rome', false);
+    await pair.cordon(company, true);
     await apply('Deployment', 'back', 1);
-    const device = await realNode(rome);
+    const device = await pair.realNodeOf(rome);
     const bodies = async (): Promise<Pod[]> =>
       (await rome.client.list(pods, { labelSelector: LABEL_HOME_UID })).items;
     const [body] = await until('it is back', async () => {
@@ -136,8 +145,8 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
       return found.length === 1 && found[0]?.status?.phase === 'Running' ? found : undefined;
     });
     await until('it is told at home', async () => (await placed('back', 'milan')).length === 1);
-    await cordon('rome', true);
-    await cordon(company, false);
+    await pair.cordon('rome', true);
+    await pair.cordon(company, false);
 
     await wall(milan, true);
     await until('the company has stopped the others', async () => {
@@ -152,7 +161,7 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
     const lost = await pair.inPhase('Lost');
     expect(lost.status?.mode).toBe('Autonomous');
     for (const name of ['web', 'set', 'lone']) {
-      await until(`${name} runs on the device`, async () => (await placed(name, device)).length === 1);
+      await runs(name, 'on the device', device);
     }
     expect((await pair.mode()).status?.runsLocallySince).toBeDefined();
     expect((await placed('back', 'milan')).length).toBe(1);
@@ -161,7 +170,7 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
   });
 
   test('contact brings the tether back, and nothing is started twice or lost', async () => {
-    const device = await realNode(rome);
+    const device = await pair.realNodeOf(rome);
     await wall(milan, false);
     const back = await pair.inPhase('Tethered');
     expect(back.status?.runsLocallySince).toBeUndefined();
@@ -174,7 +183,7 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
     await apply('Deployment', 'web', 3);
     await until('new pods are forwarded again', async () => (await placed('web', 'milan')).length === 2);
     await until('nothing else is left over there', async () => {
-      const home = new Set((await podsOf(rome, SHOP)).map(({ metadata }) => metadata.uid));
+      const home = new Set((await pair.podsOf(rome, SHOP)).map(({ metadata }) => metadata.uid));
       const { items } = await milan.client.list(pods, { labelSelector: LABEL_HOME_UID });
       return items.every(({ metadata }) => home.has(metadata.labels?.[LABEL_HOME_UID] ?? ''));
     });
@@ -183,7 +192,7 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
 
   async function healAround(chance: Chance): Promise<void> {
     await rome.client.delete(pods, { namespace: SHOP, name: 'set-0' }, { gracePeriodSeconds: 0 });
-    await until('set-0 is at the company', async () => (await placed('set', 'milan')).length === 1);
+    await runs('set', 'at the company', 'milan');
     await wall(milan, true);
     await until('it is stopped there', async () => {
       const { items } = await milan.client.list(pods, { labelSelector: LABEL_HOME_UID });
@@ -198,7 +207,7 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
     await wall(milan, false);
     await pair.inPhase('Tethered');
     await until('everything runs, once', async () => {
-      const all = (await podsOf(rome, SHOP)).filter(({ status }) => status?.phase === 'Running');
+      const all = (await pair.podsOf(rome, SHOP)).filter(({ status }) => status?.phase === 'Running');
       const count = (name: string): number =>
         all.filter(({ metadata }) => metadata.name.startsWith(name)).length;
       return count('web') === 3 && count('set') === 1 && count('back') === 1;

@@ -20,7 +20,7 @@ const isUnavailable = (error: unknown): boolean =>
 export async function awaited<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  { deadlineMs = 60_000, rest = { least: 2, most: 100 }, isLater = isUnavailable, seen }: Wait = {},
+  { deadlineMs = 120_000, rest = { least: 2, most: 100 }, isLater = isUnavailable, seen }: Wait = {},
 ): Promise<T> {
   const began = performance.now();
   for (;;) {

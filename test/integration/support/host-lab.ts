@@ -9,7 +9,7 @@ import { run } from '../../../lab/run.ts';
 import type { HostReport } from '../../../src/network/host/host-config.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { HostCommand, HostLine } from './host-process.ts';
-import { LinePrinter } from '../../support/network/lan-lab.ts';
+import { LinePrinter } from '../../support/network/line-printer.ts';
 
 const PROGRAMS = ['/usr/sbin/ip', '/usr/sbin/bridge', '/usr/sbin/nft'];
 

@@ -13,7 +13,7 @@ import { binaries } from '../../../lab/binaries.ts';
 import { inNamespaces } from '../../../lab/daemon.ts';
 import { run } from '../../../lab/run.ts';
 import { eventually } from '../../support/eventually.ts';
-import { LinePrinter } from '../../support/network/lan-lab.ts';
+import { LinePrinter } from '../../support/network/line-printer.ts';
 import type { MtuGatewayLine, MtuGatewayOptions } from './mtu-gateway.ts';
 import type { MtuStreamLine } from './mtu-stream.ts';
 

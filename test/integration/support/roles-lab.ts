@@ -209,9 +209,9 @@ export class RolesNode {
   readonly link: string;
   readonly netns: string;
   readonly #side: RolesSide;
+  /** Those that are to run. */
   readonly #programs = new Map<Program, ChildProcess>();
   readonly #log: number;
-  #wantsWireguard = false;
 
   private constructor(side: RolesSide, name: string, netns: string, octet: string) {
     this.#side = side;
@@ -250,35 +250,36 @@ export class RolesNode {
   run = async (command: readonly [string, ...string[]]): Promise<string> =>
     run(command, { netns: this.netns });
 
-  /** It is started again whenever it ends, as a kubelet does it. */
   startWireguard(): void {
-    this.#wantsWireguard = true;
-    const env = { WG_PROCESS_FOREGROUND: '1' };
-    const child = this.#spawn('wireguard', [this.#side.lab.wireguardGo, '-f', this.link], env);
-    child.once('exit', () => {
-      if (this.#wantsWireguard) setTimeout(() => this.#wantsWireguard && this.startWireguard(), 200);
-    });
+    this.#keep('wireguard', [this.#side.lab.wireguardGo, '-f', this.link], { WG_PROCESS_FOREGROUND: '1' });
   }
 
   start(role: 'gateway' | 'node', ...more: string[]): void {
     const cluster = ['--kubeconfig', this.#side.cluster.kubeconfig, '--system-namespace', NAMESPACE];
     const host = ['--node-name', this.name, '--wireguard-interface', this.link, '--ops-port', '0'];
     const args = [...cluster, ...host, '--lease-seconds', '2', '--log-level', 'debug', ...more];
-    this.#spawn(role, [process.execPath, MAIN, 'run', role, ...args]);
+    this.#keep(role, [process.execPath, MAIN, 'run', role, ...args]);
+  }
+
+  /** It is started again whenever it ends, as a kubelet does it. */
+  #keep(program: Program, command: readonly string[], env: Record<string, string> = {}): void {
+    const child = this.#spawn(program, command, env);
+    const isWanted = (): boolean => this.#programs.get(program) === child;
+    child.once('exit', () => setTimeout(() => isWanted() && this.#keep(program, command, env), 200));
   }
 
   #spawn(program: Program, command: readonly string[], env: Record<string, string> = {}): ChildProcess {
     const child = spawn('nsenter', [`--net=/run/netns/${this.netns}`, '--', ...command], {
       stdio: ['ignore', this.#log, this.#log],
-      env: { PATH: process.env['PATH'] ?? '', ...env },
+      env: { ...process.env, ...env },
     });
     this.#programs.set(program, child);
     return child;
   }
 
   async kill(program: Program, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-    if (program === 'wireguard') this.#wantsWireguard = false;
     const child = this.#programs.get(program);
+    this.#programs.delete(program);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exit = once(child, 'exit');
     child.kill(signal);

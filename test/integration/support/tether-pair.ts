@@ -14,6 +14,7 @@ import { foreignClusters } from '../../../src/api/foreign-cluster.ts';
 import { nodes, pods } from '../../../src/api/resources.ts';
 import { sharingPolicies, type SharingPolicySpec } from '../../../src/api/sharing-policy.ts';
 import type { Pod } from '../../../src/api/wire.ts';
+import { ignoring } from '../../../src/lib/errors.ts';
 import { type City, until } from '../../support/labs/peering-lab.ts';
 
 const VERSION = 'tributary.dev/v1alpha1';
@@ -121,6 +122,14 @@ export class TetherPair {
     const real = items.find(({ metadata }) => !virtual.has(metadata.name));
     if (real === undefined) throw new Error(`no node of its own in ${city.name}`);
     return real.metadata.name;
+  }
+
+  /** Says of a node of the company whether it takes pods. The one of the device comes a moment after the tether has begun. */
+  async cordon(name: string, unschedulable: boolean): Promise<void> {
+    const body = { spec: { unschedulable } };
+    await until(`${this.company.name} has a node ${name}`, async () =>
+      this.company.client.patch(nodes, { name }, { type: 'merge', body }).catch(ignoring('NotFound')),
+    );
   }
 
   get #file(): string {

@@ -9,6 +9,7 @@ import type { Cluster } from '../../../lab/cluster.ts';
 import { readState, restoreState, type EtcdState } from '../../../lab/etcd-state.ts';
 import { ownerOf } from '../../../lab/known-daemons.ts';
 import type { Lab, LabOptions } from '../../../lab/lab.ts';
+import type { Node } from '../../../lab/node.ts';
 import { type FileLock, tryLockFile } from '../../../lab/lock.ts';
 import { runRoot } from '../../../lab/paths.ts';
 import { eventually } from '../eventually.ts';
@@ -128,19 +129,28 @@ async function endPrograms(lab: Lab): Promise<void> {
 interface Kept {
   readonly state: readonly (readonly [string, string])[];
   readonly groups: readonly string[];
+  /** Of each node, by name: its nftables rules. */
+  readonly rules: Readonly<Record<string, string>>;
 }
 
 const fileOf = (lab: Lab, cluster: Cluster): string =>
   join(lab.spec.dataDirectory, `${cluster.name}.new.json`);
 
 async function keep(lab: Lab, cluster: Cluster): Promise<void> {
-  const kept: Kept = { state: [...(await readState(etcdOf(cluster)))], groups: await groupsOf(cluster) };
+  const rules = await Promise.all(cluster.nodes.map(async (node) => [node.name, await rulesOf(node)]));
+  const kept: Kept = {
+    state: [...(await readState(etcdOf(cluster)))],
+    groups: await groupsOf(cluster),
+    rules: Object.fromEntries(rules),
+  };
   writeFileSync(fileOf(lab, cluster), JSON.stringify(kept));
 }
 
 async function restore(lab: Lab, cluster: Cluster): Promise<void> {
   const kept = JSON.parse(readFileSync(fileOf(lab, cluster), 'utf8')) as Kept;
   const state: EtcdState = new Map(kept.state);
+  // First: what a killed file has walled off cannot be asked.
+  await Promise.all(cluster.nodes.map(async (node) => restoreRules(node, kept.rules[node.name] ?? '')));
   await restoreState(etcdOf(cluster), state);
   // The API server forgets kinds a moment after their definitions are gone.
   await eventually(
@@ -148,6 +158,13 @@ async function restore(lab: Lab, cluster: Cluster): Promise<void> {
     async () => String(await groupsOf(cluster)) === String(kept.groups),
     SETTLE_MS,
   );
+}
+
+const rulesOf = async (node: Node): Promise<string> => node.exec(['nft', '-s', 'list', 'ruleset']);
+
+async function restoreRules(node: Node, rules: string): Promise<void> {
+  if ((await rulesOf(node)) !== rules)
+    await node.exec(['nft', '-f', '-'], { stdin: `flush ruleset\n${rules}` });
 }
 
 async function groupsOf(cluster: Cluster): Promise<string[]> {

@@ -1,14 +1,14 @@
 /** Hosts on network segments of their own, in network namespaces; nothing of them reaches the machine's network. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Daemon, type DaemonRecord, inNamespaces } from '../../../lab/daemon.ts';
-import { run } from '../../../lab/run.ts';
-import { eventually } from '../eventually.ts';
-import type { LanAgentLine, LanAgentOptions } from './lan-agent.ts';
+import { run, type RunOptions } from '../../../lab/run.ts';
+import { Avahi } from './avahi.ts';
+import type { LanAgentOptions } from './lan-agent.ts';
 import type { LanGatewayLine, LanGatewayOptions } from './lan-gateway.ts';
+import { endChild, LanAgent, LinePrinter } from './line-printer.ts';
 import type { UdpSendOptions } from './udp-send.ts';
 
 const AVAHI = [
@@ -19,7 +19,6 @@ const AVAHI = [
 ];
 /** The limit also holds on a machine that is busy with other tests. */
 const START_MS = 60_000;
-const SOON_MS = 60_000;
 
 /** Why these tests cannot run here; undefined when they can. */
 export function lanLabProblem(): string | undefined {
@@ -122,12 +121,16 @@ export class LanHost {
     return `fd99:${segment + 1}::${this.number}`;
   }
 
-  async run(command: readonly [string, ...string[]], env?: Record<string, string>): Promise<string> {
+  async run(
+    command: readonly [string, ...string[]],
+    env?: Record<string, string>,
+    options: Pick<RunOptions, 'timeoutMs'> = {},
+  ): Promise<string> {
     const prefix: [string, ...string[]] =
       env === undefined
         ? [...command]
         : ['env', ...Object.entries(env).map(([k, v]) => `${k}=${v}`), ...command];
-    return run(prefix, { netns: this.netns });
+    return run(prefix, { ...options, netns: this.netns });
   }
 
   /** A program of the test's own that ends with the host. */
@@ -215,157 +218,6 @@ export class LanHost {
     for (const stop of this.#stops.toReversed()) await stop();
     this.#stops.length = 0;
   }
-}
-
-/** One line of `avahi-browse -p`. */
-export interface AvahiService {
-  interface: string;
-  family: 'IPv4' | 'IPv6';
-  name: string;
-  host: string;
-  address: string;
-  port: number;
-  txt: string[];
-}
-
-export class Avahi {
-  readonly daemon: Daemon;
-  readonly #host: LanHost;
-  readonly #env: Record<string, string>;
-
-  constructor(host: LanHost, bus: string, daemon: Daemon) {
-    this.#host = host;
-    this.#env = { DBUS_SYSTEM_BUS_ADDRESS: bus, LC_ALL: 'C.UTF-8' };
-    this.daemon = daemon;
-  }
-
-  /** What it finds of our type, resolved. */
-  async browse(): Promise<AvahiService[]> {
-    const printed = await this.#host.run(['avahi-browse', '-rpt', '_tributary._tcp'], this.#env);
-    return printed.split('\n').flatMap((line) => {
-      const [sign, link = '', family, name = '', , , host = '', address = '', port, txt = ''] =
-        line.split(';');
-      if (sign !== '=') return [];
-      const strings = [...txt.matchAll(/"([^"]*)"/g)].map(([, text = '']) => text);
-      return [
-        {
-          interface: link,
-          family: family as 'IPv4',
-          name: plain(name),
-          host,
-          address,
-          port: Number(port),
-          txt: strings,
-        },
-      ];
-    });
-  }
-
-  /** Follows what comes (`+`) and goes (`-`) of our type, with the time of each. */
-  watch(): { sign: string; name: string; family: string; at: number }[] {
-    const seen: ReturnType<Avahi['watch']> = [];
-    // Without a terminal it would buffer its output.
-    const child = this.#host.spawn(['stdbuf', '-oL', 'avahi-browse', '-p', '_tributary._tcp'], this.#env);
-    if (child.stdout === null) throw new Error('avahi-browse has no standard output');
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const [sign = '', , family = '', name = ''] = line.split(';');
-      seen.push({ sign, name: plain(name), family, at: Date.now() });
-    });
-    return seen;
-  }
-
-  /** The address that it has for a host name. */
-  async resolve(family: 4 | 6, name: string): Promise<string> {
-    const printed = await this.#host.run(['avahi-resolve', `-${family}`, '-n', name], this.#env);
-    return printed.trim().split('\t')[1] ?? '';
-  }
-
-  /** Publishes a service until the returned function is called. */
-  async publish(name: string, port: number, txt: readonly string[]): Promise<() => Promise<void>> {
-    const child = this.#host.spawn(
-      ['avahi-publish', '-s', name, '_tributary._tcp', `${port}`, ...txt],
-      this.#env,
-    );
-    let said = '';
-    child.stderr?.on('data', (bytes: Buffer) => (said += bytes.toString()));
-    await eventually(`avahi publishes ${name}`, () => said.includes('Established'), START_MS);
-    return async () => endChild(child, 'SIGTERM');
-  }
-}
-
-/** Within labels, avahi writes characters other than letters and digits as decimal numbers. */
-const plain = (name: string): string =>
-  name.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code)));
-
-/** A program that prints lines of JSON. */
-export class LinePrinter<Line extends { event: string }> {
-  readonly lines: Line[] = [];
-  readonly child: ChildProcess;
-  #log = '';
-
-  constructor(child: ChildProcess) {
-    this.child = child;
-    if (child.stdout === null) throw new Error('the agent has no standard output');
-    createInterface({ input: child.stdout }).on('line', (line) => this.lines.push(JSON.parse(line) as Line));
-    child.stderr?.on('data', (bytes: Buffer) => (this.#log += bytes.toString()));
-  }
-
-  get log(): string {
-    return this.#log;
-  }
-
-  async until(what: string, test: (line: Line) => boolean, deadlineMs: number = SOON_MS): Promise<Line> {
-    let found: Line | undefined;
-    const look = (): boolean => (found = this.lines.findLast(test)) !== undefined;
-    try {
-      await eventually(what, look, deadlineMs);
-    } catch (cause) {
-      throw new Error(`${what}: not seen in ${JSON.stringify(this.lines)}\n${this.#log}`, { cause });
-    }
-    return found as Line;
-  }
-
-  /** Its memory. */
-  get rssMib(): number {
-    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
-    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
-  }
-
-  /** Writes a line to its standard input. */
-  tell(line: string): void {
-    this.child.stdin?.write(`${line}\n`);
-  }
-
-  async terminate(): Promise<void> {
-    await endChild(this.child, 'SIGTERM');
-  }
-
-  async kill(): Promise<void> {
-    await endChild(this.child, 'SIGKILL');
-  }
-}
-
-/** A process of lan-agent.ts. */
-export class LanAgent extends LinePrinter<LanAgentLine> {
-  /** What it last said about a cluster; undefined if it has not seen the cluster, or if the cluster is gone. */
-  sees(id: string): Extract<LanAgentLine, { event: 'seen' }> | undefined {
-    const last = this.lines.findLast((line) => 'id' in line && line.id === id);
-    return last?.event === 'seen' ? last : undefined;
-  }
-}
-
-/** The line by which a LanAgent says that it sees this cluster. */
-export const isSeen =
-  (id: string) =>
-  (line: LanAgentLine): boolean =>
-    line.event === 'seen' && line.id === id;
-
-async function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  child.once('exit', () => resolve());
-  child.kill(signal);
-  await promise;
 }
 
 const noop = (): void => undefined;

@@ -10,8 +10,8 @@ test('every file runs once', () => {
 });
 
 test.each([
-  ['e2e', /^test\/e2e\/(documents\/|peers\/away\.)/],
-  ['integration', /^test\/integration\/helm\./],
+  ['e2e', /^test\/e2e\/(documents\/|network\/api-server\.|peers\/(away|drain)\.)/],
+  ['integration', /^test\/integration\/(helm|tether-sleep|versions)\./],
 ] as const)('some files run in long runs only: %s', (suite, wanted) => {
   const [each, long] = [filesOf(suite, false), filesOf(suite, true)];
   const added = long.filter((path) => !each.includes(path));
@@ -32,6 +32,6 @@ test('what runs on control planes waits for their programs, what runs on nodes f
     true,
   );
   const onPlanes = parts.filter(({ name }) => name.startsWith('integration tests on control planes'));
-  expect(onPlanes.map(({ needs }) => needs)).toEqual(['clusters', 'clusters']);
+  expect(onPlanes.map(({ needs }) => needs)).toEqual(['clusters', 'clusters', 'clusters']);
   expect(parts.find(({ stage }) => stage === 'unit')?.needs).toBeUndefined();
 });

@@ -51,11 +51,16 @@ export class Place {
     return Program.start(['nsenter', '-t', String(this.#pid), '-n', '--', ...command], { timeoutMs });
   }
 
-  /** Counts from now on what arrives from others. */
+  /** Counts from now on what others begin: the last packets of a connection from before may still be on their way. */
   async count(): Promise<void> {
     const stdin = `table inet seen
 delete table inet seen
-table inet seen { chain arrival { type filter hook prerouting priority -400; iifname "eth0" ip protocol { tcp, udp, icmp } counter
+table inet seen {
+  counter begun {}
+  chain arrival {
+    type filter hook prerouting priority -400;
+    iifname "eth0" tcp flags & (syn | ack) == syn counter name begun
+    iifname "eth0" ip protocol { udp, icmp } counter name begun
   }
 }
 `;
@@ -67,7 +72,7 @@ table inet seen { chain arrival { type filter hook prerouting priority -400; iif
   /** Packets that have arrived since `count`. */
   async counted(): Promise<number> {
     const { stdout } = await this.start(['nft', 'list', 'table', 'inet', 'seen']).ended;
-    const [, packets] = /counter packets (\d+)/.exec(stdout) ?? [];
+    const [, packets] = /packets (\d+)/.exec(stdout) ?? [];
     if (packets === undefined) throw new Error(`pod ${this.name} does not count: ${stdout}`);
     return Number(packets);
   }
