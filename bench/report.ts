@@ -15,7 +15,8 @@ const perPod =
     return total === undefined ? undefined : total / burst.pods;
   };
 
-const ownCpuMs: Figure = ({ before, ready }) =>
+/** Undefined where no program of ours takes part. */
+export const ownCpuMs: Figure = ({ before, ready }) =>
   before === undefined || ready === undefined ? undefined : ready.cpuMs - before.cpuMs;
 
 const FIGURES: readonly (readonly [title: string, figure: Figure, digits: number])[] = [

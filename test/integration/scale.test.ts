@@ -14,6 +14,8 @@ import { short } from '../support/long.ts';
  */
 
 const PODS = short('pods at once', { short: 100, long: 1_000 });
+/** Of the null mirror's. 100 pods take two seconds, in which the machine may turn to other tests: then only a retry that is waited for shows. */
+const LEAST_SPEED = short('of the speed of nothing but the writes', { short: 0.05, long: 0.3 });
 /** Not counted: the work of the compiler on new code. */
 const WARM_UP = 15;
 const CHURN = {
@@ -44,10 +46,10 @@ beforeAll(async () => {
 afterAll(async () => bed?.down(), SETUP_TIMEOUT_MS);
 
 test(
-  `${PODS} pods of one Deployment are Ready at home, each with one remote pod, as fast as nothing but the writes`,
+  `${PODS} pods of one Deployment are Ready at home, each with one remote pod, at little more cost than nothing but the writes`,
   async () => {
     const { burst } = await import('../../bench/burst.ts');
-    const { comparison, ratios } = await import('../../bench/report.ts');
+    const { comparison, ownCpuMs, ratios } = await import('../../bench/report.ts');
     for (const contender of [mirror, agent]) await burst(bed, contender, WARM_UP);
     const theirs = await burst(bed, mirror, PODS);
     const ours = await burst(bed, agent, PODS, expectOneRemotePodEach);
@@ -62,8 +64,10 @@ test(
     // One creation in the foreign cluster and one status at home; each cluster does the rest by itself.
     expect(writesOf(ours, 'POST pods (foreign)')).toBe(PODS);
     expect(writesOf(ours, 'PUT pods/status (home)')).toBeLessThan(PODS * 1.1);
-    // Only a fault in the agent makes it this slow: what is wanted is 0.8, and is measured by `make bench`.
-    expect(ours.readyPerSecond / theirs.readyPerSecond).toBeGreaterThan(0.3);
+    // Time of a processor, which other programs on the machine hardly change. Measured: 2.3 to 3.5 times.
+    expect(ownCpuMs(ours)).toBeLessThan((ownCpuMs(theirs) ?? NaN) * 8);
+    // What is wanted is 0.8, and is measured by `make bench`.
+    expect(ours.readyPerSecond / theirs.readyPerSecond).toBeGreaterThan(LEAST_SPEED);
   },
   TIMEOUT_MS,
 );
