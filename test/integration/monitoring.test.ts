@@ -21,7 +21,7 @@ import { hasPrometheus, Prometheus } from './support/prometheus.ts';
 
 /** What people who watch over the program see and set: roles under their own accounts on a real API server. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const AGENT = { namespace: SYSTEM, name: 'tributary-peer-milan' };
 const RULES = join(import.meta.dirname, '../../deploy/prometheus/rules.yaml');
 const describeWithPrometheus = hasPrometheus() ? describe : describe.skip;

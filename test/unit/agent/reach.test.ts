@@ -112,7 +112,7 @@ describe.each([
       'all are gone',
       () => pair.provider.reach.streams.lent + pair.consumer.reach.streams.borrowed === 0,
     );
-  }, 90_000);
+  });
 });
 
 test('another cluster at the endpoint is not believed', async () => {

@@ -84,7 +84,7 @@ test('over three years, whatever is served is trusted by whoever has the bundle 
   // At two thirds of thirty days, and of a year.
   expect(leaves.size).toBeGreaterThan(50);
   expect(authorities.size).toBe(5);
-}, 60_000);
+});
 
 test.each<[string, (chain: Chain) => Promise<Partial<Chain>> | Partial<Chain>]>([
   [
@@ -174,7 +174,7 @@ test('are renewed at two thirds of their life while the process runs, and say so
   expect(Buffer.from((await stored()).data?.['tls.crt'] ?? '', 'base64').toString()).toBe(
     one.current().certificate,
   );
-}, 30_000);
+});
 
 test('a Secret that is deleted comes back with what is in use; one that is spoilt is made anew', async () => {
   const clock = new FakeClock(START);
@@ -196,7 +196,7 @@ test('a Secret that is deleted comes back with what is in use; one that is spoil
     await clock.advance(HOUR_MS);
     return chainOf(await stored()) !== undefined;
   });
-}, 30_000);
+});
 
 test('what cannot be stored is not served, and is tried again', async () => {
   const clock = new FakeClock(START);
@@ -209,4 +209,4 @@ test('what cannot be stored is not served, and is tried again', async () => {
     return one.current().certificate !== before;
   });
   expect(api.log.filter((line) => line.startsWith('PUT')).length).toBeGreaterThanOrEqual(3);
-}, 30_000);
+});

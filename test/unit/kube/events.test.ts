@@ -127,4 +127,4 @@ test('all objects together have one rate, and what is told keeps no controls', a
   expect(written).toBeGreaterThan(900);
   expect(written).toBeLessThan(1_700);
   expect(stored()[0]).toMatchObject({ message: 'no [2J room 0' });
-}, 150_000);
+});

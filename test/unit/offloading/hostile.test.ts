@@ -7,7 +7,6 @@ import { OffloadWorld } from './support/offload-world.ts';
 
 /** What users of a namespace, and time, may do to the removal of an offloading. */
 
-const TIMEOUT_MS = 60_000;
 const OWNED = {
   ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true }],
 };
@@ -17,8 +16,8 @@ let world: OffloadWorld;
 
 beforeEach(async () => {
   world = await new OffloadWorld().up();
-}, TIMEOUT_MS);
-afterEach(async () => world.down(), TIMEOUT_MS);
+});
+afterEach(async () => world.down());
 
 test('a namespace that was deleted and made again gets no pod of the one before', async () => {
   await world.virtualNode('milan', 'milan');
@@ -65,7 +64,7 @@ test('a pod that cannot be sent home keeps neither the others nor the removal', 
   expect(await world.podNames()).toEqual(['large@milan']);
   expect(world.events.find((line) => line.startsWith('Pod/large NotBroughtHome'))).toBeDefined();
   expect(world.events.some((line) => line.includes('LeftBehind'))).toBe(true);
-}, 40_000);
+});
 
 // Of a dead provider the pods may never end, and each look lists them all.
 test.each([

@@ -306,7 +306,7 @@ describe('removal', () => {
         'LeftBehind: not waited for any longer; still mapped: milan (namespace shop-there); pods that have not ended: 1',
       ),
     ).toBe(true);
-  }, 120_000);
+  });
 
   test('the controller is replaced on the way', async () => {
     await world.virtualNode('milan', 'milan');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { namespaceOffloadings } from '../../../src/api/namespace-offloading.ts';
 import { pods } from '../../../src/api/resources.ts';
 import { deepEqual } from '../../../src/lib/equality.ts';
@@ -6,8 +6,6 @@ import { OffloadWorld } from './support/offload-world.ts';
 
 /** What a namespace leaves, and what it waits for, against an API server in memory. */
 
-const TIMEOUT_MS = 60_000;
-jest.setTimeout(TIMEOUT_MS);
 const OWNED = {
   ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true }],
 };
@@ -19,8 +17,8 @@ let world: OffloadWorld;
 
 beforeEach(async () => {
   world = await new OffloadWorld().up();
-}, TIMEOUT_MS);
-afterEach(async () => world.down(), TIMEOUT_MS);
+});
+afterEach(async () => world.down());
 
 describe('removal', () => {
   test('the object goes when the last pod has been made anew, and not before', async () => {

@@ -23,7 +23,7 @@ beforeEach(async () => {
   world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
-}, 60_000);
+});
 
 afterEach(async () => {
   await world.stop();

@@ -1,11 +1,9 @@
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 
 import { mortal } from '../../../support/mortal.ts';
 import { areJoined, clock, peered, unpeered, World } from './support/world.ts';
 
 /** Killed after each write that there is, and started again: always the same end, and no address is ever changed. */
-
-jest.setTimeout(120_000);
 
 let worlds: World[] = [];
 afterEach(async () => {

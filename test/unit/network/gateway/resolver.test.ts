@@ -156,4 +156,4 @@ test('names that nobody answers for do not keep files from being read', async ()
   expect(open).toBe(16);
   const outcomes = await settled;
   expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
-}, 30_000);
+});

@@ -89,7 +89,7 @@ test('no more of a namespace are on their way to be made anew than we keep manif
   );
   expect(world.pod('bare')?.metadata.deletionTimestamp).toBeUndefined();
   expect(world.offloading.status?.heldOff?.map(({ owner }) => owner)).toEqual(['ReplicaSet/web-1']);
-}, 20_000);
+});
 
 test('a name that somebody else has taken meanwhile is left to them', async () => {
   world = await new World().up();

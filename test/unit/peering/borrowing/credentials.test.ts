@@ -30,7 +30,7 @@ test('a token is renewed well before it ends, time and again, and never is there
   expect(least).toBeGreaterThan(0);
   expect(world.kubeconfig?.token).toBe(`token-${world.provider.tokens}`);
   expect(world.advertisement?.status?.credentialExpires).toBeDefined();
-}, 30_000);
+});
 
 test('a person has a token renewed, once for each word, also by the next process', async () => {
   const running = await established(3_600_000);
@@ -74,7 +74,7 @@ test('a provider that gives none is asked again, ever more rarely, and what is w
   expect(world.virtualNode('milan')).toBeUndefined();
   world.callFails = false;
   await world.established();
-}, 60_000);
+});
 
 test.each(['', 'white space', 'x'.repeat(20_000)])('a malformed token is not used', async (token) => {
   world = await new World().up();

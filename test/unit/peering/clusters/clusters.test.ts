@@ -404,7 +404,7 @@ test('whichever write fails, and wherever the process is killed, the end is the 
       });
     }
   }
-}, 30_000);
+});
 
 test('a stranger that describes itself anew without end is written seldom, and as it is in the end', async () => {
   world.links.up(linked(MILAN, { dialledBy: 'Them', clusterName: 'milan' }));

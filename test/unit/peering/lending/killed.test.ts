@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { flowSchemas, namespaces, roleBindings, serviceAccounts } from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
@@ -9,8 +9,6 @@ import { LendingWorld, type Peer } from '../../../support/peering/lending-world.
 import { mortal } from '../../../support/mortal.ts';
 
 /** Killed after each write that there is, and started again: always the same end. */
-
-jest.setTimeout(120_000);
 
 const OPTIONS = { quotaPatienceMs: 0 };
 

@@ -55,4 +55,4 @@ test('peers share what is free and come to rest: no rounds of offers without end
     peers.map(async (peer) => parseQuantity((await peer.object()).status?.promised?.['cpu'] ?? '0')),
   );
   expect(promised.reduce((sum, cpu) => sum + cpu)).toBeLessThanOrEqual(80);
-}, 30_000);
+});

@@ -69,7 +69,7 @@ describe('a network that falls silent', () => {
     proxy.restore();
     await linked(one, two);
     await expect(one.registry.call(two.id, 'credential', {})).resolves.toMatchObject({ token: 'token' });
-  }, 20_000);
+  });
 
   test('a peer that comes again over another path takes the place of its dead link', async () => {
     const identity = Identity.generate();
@@ -89,7 +89,7 @@ describe('a network that falls silent', () => {
     });
     expect([...two.registry.views()]).toHaveLength(1);
     await expect(second.registry.call(two.id, 'credential', {})).resolves.toMatchObject({ token: 'token' });
-  }, 20_000);
+  });
 
   test('before the hello leaves a connection, which ends when the hello and the answer to our close are overdue', async () => {
     const clock = new FakeClock();
@@ -253,7 +253,7 @@ describe('a renewal of certificates under load', () => {
     const late = await start();
     late.dial(one);
     await linked(late, one);
-  }, 60_000);
+  });
 
   test('of a leaf that has expired meanwhile: links stay, and the next dial uses the new one', async () => {
     const [one, two] = [await start(), await start()];

@@ -206,7 +206,7 @@ describe('a peer with an identity of its own', () => {
       await gone(socket);
     });
     expect(causes).toContain('Max payload size exceeded');
-  }, 60_000);
+  });
 
   test('sends one letter at a time in a message that never ends', async () => {
     const causes = await assault(3, async () => {
@@ -216,7 +216,7 @@ describe('a peer with an identity of its own', () => {
       await gone(socket);
     });
     expect(causes).toContain('Too many message fragments');
-  }, 60_000);
+  });
 });
 
 describe('somebody without an identity', () => {
@@ -248,5 +248,5 @@ describe('somebody without an identity', () => {
       });
       await Promise.all(sockets.map(gone));
     });
-  }, 60_000);
+  });
 });

@@ -77,7 +77,7 @@ describe.each(ways)('a stream that is %s', (_name, direct) => {
     await closed(socket);
     expect(sha(Buffer.concat(answer))).toBe(sha(body));
     await idle(pair);
-  }, 30_000);
+  });
 
   test('holds the sender back while the reader is slow, then goes on', async () => {
     let sent = 0;
@@ -193,7 +193,7 @@ describe.each(ways)('a stream that is %s', (_name, direct) => {
       }),
     );
     await idle(pair);
-  }, 20_000);
+  });
 
   test('is refused beyond the limit of one peer, on both sides', async () => {
     const pair = await up({ direct, limits: { streamsPerPeer: 3 } });

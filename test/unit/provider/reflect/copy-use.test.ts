@@ -51,7 +51,7 @@ test('a copy is of both, and stays until the last pod that uses it has gone', as
 
   world.deletePod('second');
   await world.until('nobody uses it', () => copy() === undefined);
-}, 60_000);
+});
 
 test('both at once: neither finds the name taken', async () => {
   for (let index = 0; index < 10; index++) {
@@ -60,4 +60,4 @@ test('both at once: neither finds the name taken', async () => {
   const all = Array.from({ length: 10 }, (_, index) => `web-${index}`);
   await world.until('all run', () => all.every(isRunning));
   expect(world.events.filter((event) => event.startsWith('NameTaken'))).toEqual([]);
-}, 30_000);
+});

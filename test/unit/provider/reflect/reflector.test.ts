@@ -155,7 +155,7 @@ test('a namespace that is taken out keeps nothing over there, whatever its polic
     const now = world.home.storage.get(VIRTUAL_NODES, 'rome') as unknown as VirtualNode;
     return (now.status?.namespaces ?? []).length === 0;
   });
-}, 40_000);
+});
 
 test('a home namespace that has gone while the agent was away, and its rights with it, is forgotten', async () => {
   const rome = world.home.storage.get(VIRTUAL_NODES, 'rome') as AnyObject;
@@ -230,7 +230,7 @@ test('a thousand ConfigMaps that go along do not keep a pod from running', async
   expect(before).toBeLessThan(500);
   await world.until('all there', () => there('configmaps').length === 1001);
   expect(world.foreign.count(/^POST .*\/configmaps/u)).toBe(1001);
-}, 90_000);
+});
 
 test('a field that is to be left out is; when it may go, it goes', async () => {
   setRules([{ resource: 'configmaps', policy: 'All', drop: ['data.secret\\.key'] }]);
