@@ -120,8 +120,9 @@ export const OffloadDialog = ({
     <fieldset>
       <legend>New pods of this namespace run</legend>
       <label class="choice">
-        <input type="radio" name="strategy" value="LocalAndRemote" checked /> here or in other clusters, where
-        the scheduler finds room
+        {/* Not `checked`: that would be set again with each change of the cluster, over the choice that was made. */}
+        <input type="radio" name="strategy" value="LocalAndRemote" defaultChecked /> here or in other
+        clusters, where the scheduler finds room
       </label>
       <label class="choice">
         <input type="radio" name="strategy" value="Remote" /> in other clusters only

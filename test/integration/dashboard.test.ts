@@ -177,6 +177,9 @@ describeInBrowser('the dashboard', () => {
     const ref = { namespace: 'weather', name: 'offloading' };
     await page.getByRole('button', { name: 'Offload weather' }).click();
     await page.getByLabel('in other clusters only').check();
+    await event(bed.admin, ['Warning', 'BackOff', 'while a dialog is open']);
+    await expectText(page.locator('#news'), 'while a dialog is open');
+    expect(await page.getByLabel('in other clusters only').isChecked()).toBe(true);
     await page.getByRole('dialog').getByRole('button', { name: 'Offload' }).click();
     await page.getByRole('button', { name: 'Take back weather' }).click();
     expect((await bed.admin.get(namespaceOffloadings, ref)).spec.podStrategy).toBe('Remote');
