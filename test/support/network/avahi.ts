@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Daemon } from '../../../lab/daemon.ts';
 import { RunError, type RunOptions } from '../../../lab/run.ts';
 import { eventually } from '../eventually.ts';
-import { endChild } from './line-printer.ts';
+import { endChild, SOON_MS } from './line-printer.ts';
 
 type Command = readonly [string, ...string[]];
 type Environment = Record<string, string>;
@@ -15,9 +15,6 @@ export interface AvahiHost {
   /** A program that ends with the host at the latest. */
   spawn(command: Command, env: Environment): ChildProcess;
 }
-
-/** The limit also holds on a machine that is busy with other tests. */
-const START_MS = 60_000;
 
 /** One line of `avahi-browse -p`. */
 export interface AvahiService {
@@ -108,7 +105,7 @@ export class Avahi {
     );
     let said = '';
     child.stderr?.on('data', (bytes: Buffer) => (said += bytes.toString()));
-    await eventually(`avahi publishes ${name}`, () => said.includes('Established'), START_MS);
+    await eventually(`avahi publishes ${name}`, () => said.includes('Established'), SOON_MS);
     return async () => endChild(child, 'SIGTERM');
   }
 }

@@ -8,7 +8,7 @@ import { run, type RunOptions } from '../../../lab/run.ts';
 import { Avahi } from './avahi.ts';
 import type { LanAgentOptions } from './lan-agent.ts';
 import type { LanGatewayLine, LanGatewayOptions } from './lan-gateway.ts';
-import { endChild, LanAgent, LinePrinter } from './line-printer.ts';
+import { endChild, LanAgent, LinePrinter, SOON_MS } from './line-printer.ts';
 import type { UdpSendOptions } from './udp-send.ts';
 
 const AVAHI = [
@@ -17,8 +17,6 @@ const AVAHI = [
   '/usr/bin/avahi-publish',
   '/usr/bin/dbus-daemon',
 ];
-/** The limit also holds on a machine that is busy with other tests. */
-const START_MS = 60_000;
 
 /** Why these tests cannot run here; undefined when they can. */
 export function lanLabProblem(): string | undefined {
@@ -145,7 +143,7 @@ export class LanHost {
   async tributary(options: LanAgentOptions): Promise<LanAgent> {
     const script = join(import.meta.dirname, 'lan-agent.ts');
     const agent = new LanAgent(this.spawn([process.execPath, script, JSON.stringify(options)]));
-    await agent.until('discovery has started', ({ event }) => event === 'started', START_MS);
+    await agent.until('discovery has started', ({ event }) => event === 'started');
     return agent;
   }
 
@@ -155,7 +153,7 @@ export class LanHost {
     const gateway = new LinePrinter<LanGatewayLine>(
       this.spawn([process.execPath, script, JSON.stringify(options)]),
     );
-    await gateway.until('the gateway has started', ({ event }) => event === 'started', START_MS);
+    await gateway.until('the gateway has started', ({ event }) => event === 'started');
     return gateway;
   }
 
@@ -192,7 +190,7 @@ export class LanHost {
       record,
     );
     this.#stops.push(async () => dbus.terminate());
-    await dbus.waitFor('its socket', () => existsSync(path('bus')), { timeoutMs: START_MS });
+    await dbus.waitFor('its socket', () => existsSync(path('bus')), { timeoutMs: SOON_MS });
     const start = [
       'mkdir -p /run/avahi-daemon && mount -t tmpfs tmpfs /run/avahi-daemon && mount -t tmpfs tmpfs /etc/avahi/services',
       `exec avahi-daemon --no-drop-root --no-chroot --no-rlimits -f ${path('avahi.conf')}`,
@@ -209,7 +207,7 @@ export class LanHost {
     );
     this.#stops.push(async () => daemon.terminate());
     await daemon.waitFor('its start', () => daemon.tail(100).includes('Server startup complete'), {
-      timeoutMs: START_MS,
+      timeoutMs: SOON_MS,
     });
     return new Avahi(this, bus, daemon);
   }

@@ -52,6 +52,7 @@ test.each([
   await eventually(
     'both have the link',
     () => rome.registry.view(milan.id) !== undefined && milan.registry.view(rome.id) !== undefined,
+    20_000,
   );
   const took = performance.now() - began;
   const grown = (process.memoryUsage().rss - before) / 2 ** 20;
