@@ -131,7 +131,7 @@ export class VirtualNodeAgent implements Component {
     virtualNode: VirtualNode,
     { network, lease, dns }: { network: TunnelView | undefined; lease: LeaseKeeper; dns: OwnDns },
   ): { provider: Provider; events: ClientEventRecorder } {
-    const { parts, home, homeCa, registry, address, kubeletPort } = this.#options;
+    const { parts, home, homeCa, caches, registry, address, kubeletPort } = this.#options;
     const { clock, log } = parts;
     const events = new ClientEventRecorder({ client: home, clock, log, component: 'tributary' });
     const provider = new Provider({
@@ -145,6 +145,7 @@ export class VirtualNodeAgent implements Component {
       kubeletPort: () => this.#kubelet?.port ?? kubeletPort,
       version: VERSION,
       ...(network !== undefined && { network }),
+      caches,
       dns,
       homeAnswers: () => clock.monotonic() - lease.renewedAt < HOME_SILENT_MS,
       clock,

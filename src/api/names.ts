@@ -103,6 +103,8 @@ export const OFFLOADED_REASONS = {
   writesTooMuch: 'WriteBudgetSpent',
   invalid: 'Invalid',
   unschedulable: 'Unschedulable',
+  /** A NetworkPolicy that selects the pod is not over there yet. */
+  networkPolicy: 'NetworkPolicyNotInForce',
   lost: 'RemotePodLost',
 } as const;
 export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];
@@ -124,6 +126,7 @@ const PLACING_REASONS: ReadonlySet<string | undefined> = new Set([
   OFFLOADED_REASONS.invalid,
   OFFLOADED_REASONS.unschedulable,
   OFFLOADED_REASONS.volumeNotHere,
+  OFFLOADED_REASONS.networkPolicy,
 ]);
 
 /** The foreign cluster has no place for the pod; another cluster may. The other reasons are about the pod itself. */
@@ -190,6 +193,8 @@ export const LABEL_SERVICE_NAME = 'kubernetes.io/service-name';
  * ready, whatever home says, until the annotation is taken away again.
  */
 export const ANNOTATION_WITHHELD = 'tributary.dev/withheld';
+/** On a GuestNetworkPolicy: `UID/generation` of the NetworkPolicy at home that it says. */
+export const ANNOTATION_HOME_GENERATION = 'tributary.dev/home-generation';
 /** On a reflected EndpointSlice: pods of the peer that are endpoints, too, JSON; see src/api/native-endpoints.ts. */
 export const ANNOTATION_NATIVE_ENDPOINTS = 'tributary.dev/native-endpoints';
 /**

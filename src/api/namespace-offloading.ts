@@ -109,6 +109,8 @@ export const NAMESPACE_OFFLOADING_CONDITIONS = {
   ready: 'Ready',
   /** Pods that were made before the namespace was offloaded are on real nodes. */
   podsAtHome: 'PodsAtHome',
+  /** NetworkPolicies close more for pods over there than at home. */
+  policiesStricter: 'NetworkPoliciesStricter',
 } as const;
 
 /** Of the condition, and of each cluster; a closed list. */
@@ -123,6 +125,8 @@ export const NAMESPACE_OFFLOADING_REASONS = {
   ending: 'Ending',
   /** Pods that were made before the namespace was offloaded are on real nodes, and stay there. */
   podsAtHome: 'PodsAtHome',
+  /** The message names the policies, and why. */
+  policiesStricter: 'PolicyStricterAbroad',
   /** They are being moved. */
   moving: 'Moving',
   /** A namespace that holds a cluster's own parts never leaves it. */

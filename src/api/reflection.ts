@@ -26,6 +26,7 @@ export const DEFAULT_REFLECTION: readonly (ReflectionRule & { group: string })[]
   { group: '', resource: 'secrets', policy: 'Referenced' },
   { group: '', resource: 'services', policy: 'All' },
   { group: 'networking.k8s.io', resource: 'ingresses', policy: 'All' },
+  { group: 'networking.k8s.io', resource: 'networkpolicies', policy: 'All' },
 ];
 
 /** A kind that a provider lets its peers bring into their tenant namespaces. */

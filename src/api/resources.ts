@@ -1,4 +1,5 @@
 import type * as models from '@kubernetes/client-node';
+import type { NetworkPolicy } from './network-policy.ts';
 import type {
   CertificateSigningRequest,
   ConfigMap,
@@ -138,7 +139,7 @@ export const persistentVolumeClaims: BuiltIn<models.V1PersistentVolumeClaim> = n
   'PersistentVolumeClaim',
 );
 export const persistentVolumes: BuiltIn<models.V1PersistentVolume> = clusterScoped('/v1', 'PersistentVolume');
-export const networkPolicies: BuiltIn<models.V1NetworkPolicy> = namespaced(
+export const networkPolicies: ResourceType<NetworkPolicy> = namespaced(
   'networking.k8s.io/v1',
   'NetworkPolicy',
 );

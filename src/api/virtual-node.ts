@@ -57,12 +57,21 @@ export interface VirtualNodeSpec {
   declaredFeatures?: string[];
 }
 
+/** A NetworkPolicy that closes more for pods over there than at home. */
+export interface StricterPolicy {
+  homeNamespace: string;
+  policy: string;
+  message: string;
+}
+
 export interface VirtualNodeStatus {
   /** The spec's generation that the conditions speak of. */
   observedGeneration?: number;
   nodeName?: string;
   /** Namespaces looked after: those of the spec, and those taken out of it in which pods still live. */
   namespaces?: NamespaceMapping[];
+  /** Absent where all hold as at home. */
+  stricterPolicies?: StricterPolicy[];
   /** `major.minor.patch` of the foreign API server. */
   foreignVersion?: string;
   conditions?: Condition[];

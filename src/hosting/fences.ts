@@ -31,6 +31,7 @@ import {
   TENANT_KINDS_ROLE,
   TENANT_ROLE,
 } from './tenants/contract-tenant.ts';
+import { GUEST_POLICY_PREFIX } from './tenants/guest-policy.ts';
 import { ISOLATION_NAME } from './tenants/isolation.ts';
 import { isReservedWordIn } from './tenants/reserved-names.ts';
 
@@ -41,6 +42,8 @@ const labelsOf = (what: string): string => `${what}.?metadata.?labels.orValue({}
 
 const isKind = (plural: string): string => `request.resource.resource == '${plural}'`;
 const isNamespace = isKind('namespaces');
+/** CEL: NetworkPolicies that are made of what a peer says of its pods; also in tenants that people have made. */
+const isGuestPolicy = `(${isKind('networkpolicies')} && request.name.startsWith('${GUEST_POLICY_PREFIX}'))`;
 const isInside = `!(${isNamespace}) && !(${isKind('flowschemas')})`;
 /** CEL: the peer of the namespace that is written to. */
 const peerHere = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
@@ -78,13 +81,16 @@ const validations: NonNullable<PolicySpec['validations']> = [
   {
     expression:
       `!(${isInside}) || (request.namespace == '${PEERS_NAMESPACE}' && ${isKind('serviceaccounts')}) || ` +
+      `(${isGuestPolicy} && ${peerHere} != '') || ` +
       isTenant('namespaceObject.metadata.?labels.orValue({})'),
     message: 'lending may write in namespaces of tenants that it has made only',
   },
   {
     // NetworkPolicies that people make in a tenant namespace are theirs: what policies allow adds up.
-    expression: `!(${isKind('networkpolicies')}) || request.name == '${ISOLATION_NAME}'`,
-    message: `lending may make the NetworkPolicy ${ISOLATION_NAME} only`,
+    expression:
+      `!(${isKind('networkpolicies')}) || request.name == '${ISOLATION_NAME}' || ` +
+      `request.name.startsWith('${ISOLATION_NAME}-')`,
+    message: `lending may make NetworkPolicies only whose names are ${ISOLATION_NAME}, or begin with ${ISOLATION_NAME}-`,
   },
   {
     expression:

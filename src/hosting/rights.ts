@@ -40,7 +40,17 @@ export const TENANT_RIGHTS: readonly Right[] = [
   {
     resource: 'networkpolicies.networking.k8s.io',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
-    why: 'keeps the pods of a tenant apart from ours and those of other peers; delete: where the policy wants none; fenced to tenants and to that one name',
+    why: 'keeps the pods of a tenant apart from ours and those of other peers, and closes what their home closes; delete: where the policy wants none; fenced to tenants and to names of ours',
+  },
+  {
+    resource: 'guestnetworkpolicies.tributary.dev',
+    verbs: ['list', 'watch'],
+    why: 'makes NetworkPolicies of what peers say of their pods here',
+  },
+  {
+    resource: 'guestnetworkpolicies.tributary.dev/status',
+    verbs: ['update'],
+    why: 'says which generation is in force, and what of it stays closed',
   },
   {
     resource: 'rolebindings.rbac.authorization.k8s.io',

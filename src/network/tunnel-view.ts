@@ -3,6 +3,7 @@ import {
   type HomeApiServerView,
   type HomeDnsView,
   type NetworkState,
+  type PrefixView,
   type Tunnel,
   TUNNEL_CONDITIONS,
   TUNNEL_REASONS,
@@ -26,6 +27,12 @@ interface TunnelViewOptions extends Basics {
   provider: string;
   /** Of that Tunnel alone. */
   tunnels: Cache<Tunnel>;
+}
+
+/** Prefixes of home as the peer sees them, and of its pods as home does. */
+interface TunnelPrefixes {
+  exported: readonly PrefixView[];
+  theirs: readonly PrefixView[];
 }
 
 /** What the answers follow from; everything else of a Tunnel changes far more often. */
@@ -99,6 +106,7 @@ export class TunnelView implements Component {
   /** Home address -> as the foreign cluster sees it. */
   #seenAs = new ViewTable([]);
   #homeDns = homeDnsOf(OFF);
+  #prefixes: TunnelPrefixes = { exported: [], theirs: [] };
 
   constructor(options: TunnelViewOptions) {
     this.#options = options;
@@ -120,6 +128,10 @@ export class TunnelView implements Component {
 
   ownOf(foreignAddress: string): string | undefined {
     return this.#seenAs.translateBack(foreignAddress);
+  }
+
+  get prefixes(): TunnelPrefixes {
+    return this.#prefixes;
   }
 
   get homeApiServer(): HomeApiServerView {
@@ -214,8 +226,10 @@ export class TunnelView implements Component {
   #use(facts: Facts): void {
     if (deepEqual(facts, this.#facts)) return;
     this.#facts = facts;
+    const theirs = facts.views.filter(({ use }) => use === 'Pods');
+    this.#prefixes = { exported: facts.seenAs, theirs };
     this.#views = new ViewTable(facts.views);
-    this.#theirs = new ViewTable(facts.views.filter(({ use }) => use === 'Pods'));
+    this.#theirs = new ViewTable(theirs);
     this.#seenAs = new ViewTable(facts.seenAs);
     this.#homeDns = homeDnsOf(facts);
     this.#changed.tell();

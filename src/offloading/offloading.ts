@@ -313,4 +313,5 @@ const factsOf = (virtualNode: VirtualNode | undefined): unknown =>
     virtualNode.spec.namespaces,
     virtualNode.status?.namespaces,
     virtualNode.status?.conditions,
+    virtualNode.status?.stricterPolicies,
   ];

@@ -18,7 +18,7 @@ import { type Drains, type DrainedNodes, LOOK_MS, nextLookMs } from './drain.ts'
 import type { DrainResult, NamespacePods } from './pods.ts';
 import type { HomeLook, PodsAtHome } from './at-home/pods-at-home.ts';
 import type { OffloadingParts } from './release/remake.ts';
-import { eventsFor, readyCondition, subjectOf } from './status.ts';
+import { eventsFor, policiesStricter, readyCondition, subjectOf } from './status.ts';
 import { clusterOf, clustersIn, namespaceOf, type View } from './view.ts';
 
 interface ReconcilerOptions extends OffloadingParts {
@@ -193,6 +193,7 @@ export class Reconciler {
     const isEnding = deletionTimestamp !== undefined;
     const refusal = view.whyNotOffloadable(namespaceOf(offloading));
     const clusters = entries.slice(0, MAX_NAMESPACES);
+    const stricter = policiesStricter(namespaceOf(offloading), view.selectedBy(offloading));
     const ready = readyCondition({
       clusters,
       hasVirtualNodes: view.hasVirtualNodes(),
@@ -207,7 +208,11 @@ export class Reconciler {
       ...(generation !== undefined && { observedGeneration: generation }),
       clusters,
       ...(home && { podsAtHome: home.count }),
-      conditions: conditionsOf(status.conditions, [ready, home?.condition], clock.now()),
+      conditions: withUnusual(
+        withCondition(status.conditions ?? [], ready, clock.now()),
+        { podsAtHome: home?.condition, policiesStricter: stricter },
+        clock.now(),
+      ),
     };
     const { observedGeneration, clusters: shown, podsAtHome, conditions: told } = status;
     if (deepEqual(present({ observedGeneration, clusters: shown, podsAtHome, conditions: told }), wanted))
@@ -233,18 +238,18 @@ export class Reconciler {
   }
 }
 
-/** Those of these kinds as they are now; PodsAtHome goes where nobody looks for them. */
-function conditionsOf(
-  before: readonly Condition[] = [],
-  [ready, atHome]: [ready: WantedCondition, atHome: WantedCondition | undefined],
+/** Those of these kinds as they are now. Those that speak of what is unusual go where it is not so. */
+const withUnusual = (
+  before: readonly Condition[],
+  unusual: Readonly<Record<'podsAtHome' | 'policiesStricter', WantedCondition | undefined>>,
   now: number,
-): readonly Condition[] {
-  const { podsAtHome } = NAMESPACE_OFFLOADING_CONDITIONS;
-  const conditions = withCondition(before, ready, now);
-  return atHome === undefined
-    ? withoutCondition(conditions, podsAtHome)
-    : withCondition(conditions, atHome, now);
-}
+): readonly Condition[] =>
+  (['podsAtHome', 'policiesStricter'] as const).reduce((conditions, name) => {
+    const wanted = unusual[name];
+    return wanted === undefined
+      ? withoutCondition(conditions, NAMESPACE_OFFLOADING_CONDITIONS[name])
+      : withCondition(conditions, wanted, now);
+  }, before);
 
 /** Whether any of these pods is on those nodes. A pod without a node may still get to any of them. */
 function isIn({ peers, byHand }: DrainedNodes, remaining: readonly Pod[]): boolean {

@@ -9,7 +9,7 @@ import {
   type NamespaceOffloadingReason,
   type OffloadedCluster,
 } from '../api/namespace-offloading.ts';
-import { nodeLabelsOf } from '../api/node-labels.ts';
+import { nodeLabelsOf, nodeNameOf } from '../api/node-labels.ts';
 import {
   API_VERSION,
   type NamespaceMapping,
@@ -136,6 +136,25 @@ const mappingOf = ({ spec }: VirtualNode, name: string): NamespaceMapping | unde
 
 const formerMappingOf = ({ status }: VirtualNode, name: string): NamespaceMapping | undefined =>
   find(status?.namespaces, name);
+
+/** Which policies of the namespace close more over there; undefined: none. Pure. */
+export function policiesStricter(
+  homeNamespace: string,
+  virtualNodes: readonly VirtualNode[],
+): WantedCondition | undefined {
+  const said = virtualNodes.flatMap((one) =>
+    (one.status?.stricterPolicies ?? [])
+      .filter((policy) => policy.homeNamespace === homeNamespace)
+      .map(({ policy, message }) => `${nodeNameOf(one)}: ${policy}: ${message}`),
+  );
+  if (said.length === 0) return undefined;
+  return {
+    type: NAMESPACE_OFFLOADING_CONDITIONS.policiesStricter,
+    status: 'True',
+    reason: REASONS.policiesStricter,
+    message: said.join('; ').slice(0, MAX_MESSAGE_LENGTH),
+  };
+}
 
 interface ReadyFacts {
   clusters: readonly OffloadedCluster[];

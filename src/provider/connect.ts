@@ -1,6 +1,7 @@
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import { deepEqual } from '../lib/equality.ts';
+import type { Component } from '../lib/lifecycle.ts';
 import { homeReferenceName, podReferences } from './forge/references.ts';
 import { podKey, referenceKey } from './home-pods.ts';
 import type { Wired } from './wired.ts';
@@ -25,6 +26,19 @@ export function connect(provider: Wired): void {
   connectMirror(provider);
   connectStorage(provider);
 }
+
+/** Its place in the order of the start: what acts in tenants comes after it. */
+export const openingTenants = ({ tenants, namespaces, nodePorts }: Wired): Component => ({
+  name: 'tenants',
+  start: () => {
+    tenants.open();
+    tenants.set(namespaces.watched);
+  },
+  stop: async () => {
+    nodePorts.stop();
+    await tenants.stop();
+  },
+});
 
 /** A pod of that namespace over there runs at home, or no longer. It keeps its name on its whole way. */
 export function enqueueReturned(

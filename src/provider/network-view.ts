@@ -3,6 +3,7 @@ import {
   type HomeApiServerView,
   type HomeDnsView,
   type NetworkState,
+  type PrefixView,
 } from '../api/tunnel.ts';
 
 /** The network between the home cluster and the foreign one: how addresses translate, and whether they can be reached. */
@@ -21,6 +22,12 @@ export interface NetworkView {
   isTheirs(homeAddress: string): boolean;
   /** That address as the foreign cluster itself writes it; undefined where it is not one of its pods. */
   nativeOf(homeAddress: string): string | undefined;
+  readonly prefixes: {
+    /** Of home and of what it forwards, as home writes them, and `as` the foreign cluster sees them. */
+    exported: readonly PrefixView[];
+    /** Of pods over there, as the foreign cluster writes them, and `as` home sees them. */
+    theirs: readonly PrefixView[];
+  };
   /** In addresses of the foreign cluster. */
   readonly homeApiServer: HomeApiServerView;
   readonly homeDns: HomeDnsView;
@@ -36,6 +43,7 @@ export const NO_NETWORK: NetworkView = {
   ownOf: () => undefined,
   isTheirs: () => false,
   nativeOf: () => undefined,
+  prefixes: { exported: [], theirs: [] },
   homeApiServer: {
     kind: 'None',
     reason: HOME_REACH_REASONS.noNetwork,

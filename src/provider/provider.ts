@@ -1,6 +1,6 @@
 import type { EventReason } from '../api/reasons/events.ts';
 import { timestamp } from '../api/conditions.ts';
-import { ANNOTATION_SHARING_POLICY, LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
+import { LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
 import { nodeNameOf } from '../api/node-labels.ts';
 import { nodes } from '../api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
@@ -10,8 +10,8 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Controller, ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
+import { Caches } from '../kube/caches.ts';
 import { hasCode } from '../lib/errors.ts';
-import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
@@ -21,6 +21,7 @@ import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
 import { type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';
+import { forgeContext } from './forge-context.ts';
 import { homePodInformer } from './home-pods.ts';
 import { type NetworkView, NO_NETWORK } from './network-view.ts';
 import { ForeignContact } from './node/contact.ts';
@@ -30,18 +31,21 @@ import { Readiness } from './node/readiness.ts';
 import { Room } from './node/room.ts';
 import { HomeNodePorts } from './node-ports.ts';
 import { type CommonParts, OffloadedNamespaces } from './namespaces.ts';
+import { PolicyStates } from './policy-states.ts';
 import { PodReconciler } from './pods/reconciler.ts';
 import { RoomRefusals } from './pods/room-refusals.ts';
 import { nodeIdentity } from './pods/unmapped.ts';
 import { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import { Mirror } from './reflect/mirror.ts';
+import { HomePolicyWorld } from './reflect/policy-world.ts';
+import { enqueuePolicies } from './reflect/connect.ts';
 import { referenceState } from './reflect/reference-state.ts';
 import { Reflector } from './reflect/reflector.ts';
 import { TokenReconciler } from './reflect/tokens.ts';
 import { ReturnedPods } from './returned-pods.ts';
 import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
-import { connect, enqueueReturned } from './connect.ts';
+import { connect, enqueueReturned, openingTenants } from './connect.ts';
 
 interface ProviderOptions extends Basics {
   /** As read at start. Its node name never changes; changes of the rest are followed. */
@@ -57,6 +61,8 @@ interface ProviderOptions extends Basics {
   kubeletPort: number | (() => number);
   /** Of this program. */
   version: string;
+  /** Of the process, at the home cluster. Default: its own. */
+  caches?: Caches;
   /** Default: none. */
   network?: NetworkView;
   /** The DNS of the home cluster. Default: none is known. */
@@ -86,12 +92,14 @@ export class Provider {
   readonly tokens: TokenReconciler;
   readonly events: EventsHome;
   readonly storage: Storage;
+  readonly policies: PolicyStates;
   readonly room: Room;
   readonly nodePorts: HomeNodePorts;
   readonly returned: ReturnedPods;
   readonly #options: ProviderOptions;
   readonly #node: NodeReconciler;
   readonly #readiness: Readiness;
+  readonly #world: HomePolicyWorld;
   /** The VirtualNode as it was before it was deleted. */
   #known: VirtualNode;
   #saidOfDns = '';
@@ -143,7 +151,9 @@ export class Provider {
     };
     this.reflector = this.#createReflector(parts, owner);
     this.troubles = new MirrorTroubles({ events: options.events, virtualNode: () => this.#known });
+    this.#world = this.#createWorld();
     this.mirror = this.#createMirror(parts, owner);
+    this.policies = new PolicyStates({ tenants: this.tenants, mirror: this.mirror, world: this.#world });
     this.tokens = this.#createTokens(parts);
     this.events = this.#createEvents(parts);
     this.storage = new Storage({ ...parts, virtualNode, spec: () => this.virtualNode?.spec, log });
@@ -163,7 +173,11 @@ export class Provider {
   }
 
   get homeDns(): HomeDnsWay {
-    return homeDnsWay(this.network, this.#options.dns ?? { nameservers: [], domain: undefined });
+    return homeDnsWay(this.network, this.#dns);
+  }
+
+  get #dns(): OwnDns {
+    return this.#options.dns ?? { nameservers: [], domain: undefined };
   }
 
   /** The Node may turn Ready only when the kubelet API answers. */
@@ -192,24 +206,9 @@ export class Provider {
     const mapping = this.tenants.of(homeNamespace)?.mapping;
     if (mapping === undefined) return undefined;
     const { virtualNode, nodeAddress } = this.#options;
-    const { metadata } = this.virtualNode ?? virtualNode;
-    const sharingPolicy = metadata.annotations?.[ANNOTATION_SHARING_POLICY];
-    const way = this.homeApiServer;
-    const dns = this.homeDns;
-    return {
-      virtualNode: virtualNode.metadata.name,
-      nodeName: this.nodeName,
-      nodeAddress,
-      tenantNamespace: mapping.tenantNamespace,
-      ...present({ sharingPolicy }),
-      ...(way.kind === 'At' ? { homeApiServer: way } : { noHomeApiServer: way.message }),
-      ...(dns.kind === 'At' && { homeDns: dns }),
-      ...(dns.kind === 'None' && { noHomeDns: dns.message }),
-      network: this.network.state.kind,
-      homeViewOf: (address) => this.network.homeViewOf(address),
-      returnedTo: (uid, address) => this.returned.addressOf(uid, address),
-      isReturnedReady: (uid, address) => this.returned.isReady(uid, address),
-    };
+    const { homeApiServer, homeDns, network, returned, policies, nodeName } = this;
+    const parts = { nodeName, nodeAddress, homeApiServer, homeDns, network, returned, policies };
+    return forgeContext(mapping, { ...parts, virtualNode: this.virtualNode ?? virtualNode });
   }
 
   /** What must run before the kubelet API, in this order. */
@@ -220,21 +219,11 @@ export class Provider {
   /** What starts to act when the caches are complete. */
   actors(): Component[] {
     const { node, reflect, tokens, mirror, events, storage, pods: podController } = this.controllers;
-    const open: Component = {
-      name: 'tenants',
-      start: () => {
-        this.tenants.open();
-        this.tenants.set(this.namespaces.watched);
-      },
-      stop: async () => {
-        this.nodePorts.stop();
-        await this.tenants.stop();
-      },
-    };
     return [
       node,
       this.storage,
-      open,
+      this.#world,
+      openingTenants(this),
       reflect,
       tokens,
       mirror,
@@ -254,6 +243,12 @@ export class Provider {
       enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
       log: this.#options.log.named('events'),
     });
+  }
+
+  #createWorld(): HomePolicyWorld {
+    const { home, clock, log } = this.#options;
+    const { caches = new Caches({ client: home, clock, log }) } = this.#options;
+    return new HomePolicyWorld({ caches, clock, onChange: () => enqueuePolicies(this) });
   }
 
   #createReturned(): ReturnedPods {
@@ -303,6 +298,7 @@ export class Provider {
       inputs: () => this.#nodeInputs(),
       roomMs: () => this.room.waitMs(),
       mappings: () => this.namespaces.mappings,
+      stricterPolicies: () => this.policies.stricter(),
     });
   }
 
@@ -344,6 +340,9 @@ export class Provider {
     return new Mirror({
       ...parts,
       network: this.network,
+      dns: () => ({ own: this.#dns, way: this.homeDns }),
+      world: this.#world,
+      onTold: () => this.controllers.node.add(this.nodeName),
       owner,
       ingressClasses: () => this.virtualNode?.spec.ingressClasses ?? {},
       troubles: this.troubles,

@@ -13,6 +13,7 @@ import type { Room } from './node/room.ts';
 import type { HomeNodePorts } from './node-ports.ts';
 import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import type { Reflector } from './reflect/reflector.ts';
+import type { PolicyStates } from './policy-states.ts';
 import type { Storage } from './storage/storage.ts';
 import type { Tenants } from './tenants.ts';
 
@@ -34,5 +35,6 @@ export interface Wired {
   readonly troubles: MirrorTroubles;
   readonly events: EventsHome;
   readonly storage: Storage;
+  readonly policies: PolicyStates;
   readonly controllers: Readonly<Record<ControllerName, Controller>>;
 }

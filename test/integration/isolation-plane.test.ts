@@ -55,7 +55,7 @@ const NODES = [
 ];
 
 /** As role `cluster` publishes it and whoever sets up tenants reads it. */
-function policy(): NetworkPolicy {
+function policies(): NetworkPolicy[] {
   const apiServers = [{ address: CLOSED['an API server that is no node'], port: 6443 }];
   const own = composeOwn(
     { nodes: NODES.flatMap((it) => realNode(it) ?? []), apiServers },
@@ -64,8 +64,8 @@ function policy(): NetworkPolicy {
   );
   const reserved = [...reservedOf(own, SERVICES, OPTIONS), '172.18.0.0/16'];
   const published = readOwnNetwork(ownNetworkData({ ...own, reserved, services: SERVICES }));
-  const { spec } = forgeIsolation(GUEST, {}, { peer: 'rome', prefixes: [], own: ownRangesOf(published) });
-  return { metadata: { namespace: GUEST }, spec: JSON.parse(JSON.stringify(spec)) as NetworkPolicy['spec'] };
+  const all = forgeIsolation(GUEST, {}, { peer: 'rome', prefixes: [], own: ownRangesOf(published) });
+  return all.map(({ spec }) => ({ metadata: { namespace: GUEST }, spec: { ...spec } }));
 }
 
 let lab: PlaneLab;
@@ -114,7 +114,7 @@ describeInLab('a guest', () => {
             },
           ],
           namespaces: [{ metadata: { name: GUEST } }],
-          policies: [policy()],
+          policies: policies(),
         },
         'i1',
       );

@@ -9,6 +9,7 @@ import { clusterModeDefinition } from './cluster-mode.ts';
 import type { CustomResourceDefinition, Definition } from './definition.ts';
 import { forgeDefinition } from './definition.ts';
 import { foreignClusterDefinition } from './foreign-cluster.ts';
+import { guestNetworkPolicyDefinition } from './guest-network-policy.ts';
 import { namespaceOffloadingDefinition } from './namespace-offloading.ts';
 import { peeringRequestDefinition } from './peering-request.ts';
 import { searchDomainDefinition } from './search-domain.ts';
@@ -30,6 +31,7 @@ export const DEFINITIONS: readonly Definition[] = [
   tunnelDefinition,
   namespaceOffloadingDefinition,
   clusterModeDefinition,
+  guestNetworkPolicyDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => DEFINITIONS.map(forgeDefinition);

@@ -1,23 +1,27 @@
 import type { LabelRequirement, LabelSelector } from '../label-selector.ts';
 import { LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN } from '../limits.ts';
 import { labels } from './common.ts';
-import { choice, listOf, objectOf, type Schema } from './schema.ts';
+import { choice, listOf, objectOf, type Schema, type Validation } from './schema.ts';
 
-/**
- * As metav1.LabelSelector. Keys and values are written into pods' node affinity, and a pod with a key that none can be is
- * refused, wherever it is to run.
- */
-export const labelSelector = (description: string): Schema =>
+const KEYS: Validation = {
+  rule: `self.all(key, key.matches(r'${LABEL_KEY_PATTERN}'))`,
+  message: 'a key is no name of a label',
+  reason: 'FieldValueInvalid',
+};
+const VALUES: Validation = {
+  rule: "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
+  message: 'In and NotIn need values, Exists and DoesNotExist take none',
+  reason: 'FieldValueInvalid',
+};
+
+const selector = (
+  description: string,
+  rules: { keys: readonly Validation[]; values: readonly Validation[] } | undefined,
+): Schema =>
   objectOf<LabelSelector>(description, [], {
     matchLabels: {
       ...labels('Labels that must all be there with these values.', 32),
-      'x-kubernetes-validations': [
-        {
-          rule: `self.all(key, key.matches(r'${LABEL_KEY_PATTERN}'))`,
-          message: 'a key is no name of a label',
-          reason: 'FieldValueInvalid',
-        },
-      ],
+      ...(rules && { 'x-kubernetes-validations': rules.keys }),
     },
     matchExpressions: listOf('Requirements that must all hold.', 32, {
       ...objectOf<LabelRequirement>('One requirement.', ['key', 'operator'], {
@@ -36,12 +40,16 @@ export const labelSelector = (description: string): Schema =>
           pattern: LABEL_VALUE_PATTERN,
         }),
       }),
-      'x-kubernetes-validations': [
-        {
-          rule: "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
-          message: 'In and NotIn need values, Exists and DoesNotExist take none',
-          reason: 'FieldValueInvalid',
-        },
-      ],
+      ...(rules && { 'x-kubernetes-validations': rules.values }),
     }),
   });
+
+/**
+ * As metav1.LabelSelector. Keys and values are written into pods' node affinity, and a pod with a key that none can be is
+ * refused, wherever it is to run.
+ */
+export const labelSelector = (description: string): Schema =>
+  selector(description, { keys: [KEYS], values: [VALUES] });
+
+/** The same without rules, whose cost an API server would not bear in long lists: who uses the selector has to check it. */
+export const uncheckedSelector = (description: string): Schema => selector(description, undefined);

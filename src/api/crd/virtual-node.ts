@@ -4,12 +4,13 @@ import {
   type HomeApiServer,
   type KubeconfigSecretRef,
   type NamespaceMapping,
+  type StricterPolicy,
   type VirtualNodeSpec,
   type VirtualNodeStatus,
 } from '../virtual-node.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
-import { AGE, classMap, column, resourceList, taintEffect } from './common.ts';
+import { AGE, classMap, column, message, resourceList, taintEffect } from './common.ts';
 import type { Definition } from './definition.ts';
 import { reflectionRules } from './reflection.ts';
 import {
@@ -212,6 +213,15 @@ const status: Schema = objectOf<VirtualNodeStatus>('What the agent found; only t
       'pods.',
     1024,
     namespaceMapping,
+  ),
+  stricterPolicies: listOf(
+    'NetworkPolicies that close more for pods over there than at home, or are not in force there.',
+    64,
+    objectOf<StricterPolicy>('One policy.', ['homeNamespace', 'policy', 'message'], {
+      homeNamespace: dnsLabel('Namespace of the policy.'),
+      policy: dnsName('Name of the NetworkPolicy.'),
+      message,
+    }),
   ),
   foreignVersion: {
     type: 'string',

@@ -155,6 +155,10 @@ export const EVENT_TEXTS: EventTexts = {
       'EndpointSlice: the foreign cluster cannot reach an address: that of a node, one outside of both clusters, or one at which no pod of ours is.',
       'For one outside of both clusters, a Service of type ExternalName.',
     ),
+    PolicyStricterAbroad: warning(
+      'NetworkPolicy: something that it opens at home stays closed for pods over there.',
+      'The message names the rule; the condition NetworkPolicies of the NamespaceOffloading names all.',
+    ),
     IngressClassNotMapped: warning(
       'Ingress: nobody has said which class its class is over there, so it stays home.',
       'Name the class under `ingressClasses` of the AcceptancePolicy or VirtualNode.',

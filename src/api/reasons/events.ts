@@ -42,7 +42,8 @@ export interface EventReasons {
     | 'VolumeNotSupported'
     | 'WaitForFirstConsumerNeeded';
   /** Of any kind that is brought to the foreign cluster, but pods and claims. */
-  Copied: 'EndpointNotReflected' | 'IngressBackendNotReflected' | 'IngressClassNotMapped';
+  Copied:
+    'EndpointNotReflected' | 'IngressBackendNotReflected' | 'IngressClassNotMapped' | 'PolicyStricterAbroad';
   Namespace:
     | 'InvalidReflectionRule'
     | 'KindForbidden'

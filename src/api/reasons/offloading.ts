@@ -26,6 +26,10 @@ export const NAMESPACE_OFFLOADING_TEXTS: TextsOf<typeof NAMESPACE_OFFLOADING_REA
     'Pods that were made before the namespace was offloaded stay on real nodes.',
     'Make them anew, or set `existingPods: Move`.',
   ),
+  PolicyStricterAbroad: text(
+    'Something that a NetworkPolicy opens at home stays closed for pods over there.',
+    'The message names policy and rule; see network.md.',
+  ),
   Moving: text('The same pods are being moved (`existingPods: Move`).', 'Wait.'),
   SystemNamespace: text(
     'It holds parts of the cluster itself, and never leaves it.',

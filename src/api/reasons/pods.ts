@@ -100,6 +100,10 @@ export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {
     'The provider has accepted the pod, but no node there has room.',
     'Smaller requests, or ask the provider; the message is that of the foreign scheduler.',
   ),
+  NetworkPolicyNotInForce: text(
+    'A NetworkPolicy selects the pod, and the provider has not put it in force yet; the pod waits, and is not left open.',
+    'Nothing, it takes a moment. If it lasts: the message says why; a provider of an earlier version knows no policies of its guests. A rule of the NamespaceOffloading with `policy: None` for networkpolicies lets pods run without.',
+  ),
   RemotePodLost: text(
     'The remote pod was evicted or deleted at the provider.',
     'Nothing: its controller makes another one.',

@@ -34,7 +34,7 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
   {
     resource: 'pods',
     verbs: ['get', 'list', 'watch'],
-    why: 'follows the pods bound to its node, whatever their namespace; get: a pod is believed gone only after a read',
+    why: 'follows the pods bound to its node, whatever their namespace, and those that NetworkPolicies of offloaded namespaces select, by their labels; get: a pod is believed gone only after a read',
   },
   {
     resource: 'pods',
@@ -45,6 +45,11 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
     resource: 'pods/status',
     verbs: ['update'],
     why: 'says how a pod fares over there, or why it does not run; fenced to pods on `<node>`',
+  },
+  {
+    resource: 'namespaces',
+    verbs: ['list', 'watch'],
+    why: 'their labels, by which NetworkPolicies of offloaded namespaces select pods; watched only where a policy does',
   },
   {
     resource: 'storageclasses.storage.k8s.io',
@@ -141,6 +146,11 @@ export const AGENT_NAMESPACE_RIGHTS: readonly Right[] = [
     resource: 'ingresses.networking.k8s.io',
     verbs: ['get', 'list', 'watch'],
     why: 'those of a class that is mapped are reflected, unless a rule says otherwise; get: one is believed gone only after a read',
+  },
+  {
+    resource: 'networkpolicies.networking.k8s.io',
+    verbs: ['get', 'list', 'watch'],
+    why: 'say who may reach pods over there, too; get: one is believed gone only after a read',
   },
   {
     resource: 'persistentvolumeclaims',

@@ -5,6 +5,8 @@ export interface ObjectCountsOptions {
   clock: Clock;
   /** Of a peer: those of all its namespaces, as they are counted now. */
   quotasOf: (peer: string) => readonly ResourceQuota[];
+  /** Of a peer: how many objects it has that no quota counts. Default: none. */
+  uncountedOf?: (peer: string) => number;
 }
 
 /** How long something counts that was let in, and that no quota has counted yet. */
@@ -45,8 +47,12 @@ export class ObjectCounts {
   }
 
   used(peer: string): number {
-    const quotas = this.#options.quotasOf(peer);
-    return quotas.reduce((sum, quota) => sum + this.#countedBy(quota) + this.#pendingIn(quota), 0);
+    const { quotasOf, uncountedOf = () => 0 } = this.#options;
+    const counted = quotasOf(peer).reduce(
+      (sum, quota) => sum + this.#countedBy(quota) + this.#pendingIn(quota),
+      0,
+    );
+    return counted + uncountedOf(peer);
   }
 
   /** One was let in. */

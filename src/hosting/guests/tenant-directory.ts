@@ -19,6 +19,8 @@ export interface GuestTenant {
 
 interface TenantDirectoryOptions {
   tenants: Pick<Tenants, 'namespaces' | 'namespacesOf' | 'quotasOf'>;
+  /** GuestNetworkPolicies of a peer, in all its namespaces. */
+  policiesOf: (peer: string) => number;
   request: (peer: string) => PeeringRequest | undefined;
 }
 
@@ -64,6 +66,11 @@ export class TenantDirectory {
   /** Of the namespaces by contract. */
   quotasOf(peer: string): readonly ResourceQuota[] {
     return this.#options.tenants.quotasOf(peer);
+  }
+
+  /** GuestNetworkPolicies of a peer. A quota would not count a kind that is new for half a minute, and refuse all of it. */
+  policiesOf(peer: string): number {
+    return this.#options.policiesOf(peer);
   }
 
   /** Whether any namespace is a peer's, whoever has made it. */

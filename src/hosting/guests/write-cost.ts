@@ -1,5 +1,8 @@
 import type { WriteQuestion } from '../../api/admission.ts';
+import { guestNetworkPolicies } from '../../api/guest-network-policy.ts';
 import { deepEqual } from '../../lib/equality.ts';
+
+const KIB = 1024;
 
 /** Of JSON. What etcd stores is smaller for most kinds, which are stored in a denser form. */
 export const bytesOf = (object: object): number => Buffer.byteLength(JSON.stringify(object));
@@ -21,6 +24,9 @@ const ENDPOINT_BYTES = 512;
 export const costOfPodWrite = (bytes: number, isNew: boolean): number =>
   (VERSION_BYTES + bytes) * (isNew ? VERSIONS_OF_POD : VERSIONS_OF_CHANGE);
 
+/** A policy is stored, is stored again with its status, and becomes a NetworkPolicy, in which a word can become many addresses. */
+const costOfPolicy = (bytes: number): number => 3 * VERSION_BYTES + 4 * bytes + 8 * KIB;
+
 /** `pods`: how many pods of the peer are in that namespace. */
 export function costOfWrite(
   { resource, group, operation }: WriteQuestion,
@@ -28,6 +34,8 @@ export function costOfWrite(
   pods: number,
 ): number {
   if (group === '' && resource === 'pods' && operation === 'UPDATE') return costOfPodWrite(bytes, false);
+  if (group === guestNetworkPolicies.group && resource === guestNetworkPolicies.plural)
+    return costOfPolicy(bytes);
   const followers = group === '' && resource === 'services' ? pods * ENDPOINT_BYTES : 0;
   return VERSION_BYTES + bytes + followers;
 }
@@ -36,7 +44,6 @@ export function costOfWrite(
 export const changesNothing = ({ operation, object, oldObject }: WriteQuestion): boolean =>
   operation === 'UPDATE' && oldObject !== undefined && deepEqual(object, oldObject);
 
-const KIB = 1024;
 /** Bytes are base64 in a Secret, and some characters are two in JSON. */
 const DATA_FACTOR = 4 / 3;
 const DATA_METADATA = 32 * KIB;

@@ -10,7 +10,7 @@ import { bytesOf, changesNothing, costOfPodWrite, costOfWrite, tooLarge } from '
 
 export interface GuestWritesOptions {
   clock: Clock;
-  tenants: Pick<TenantDirectory, 'tenantOf' | 'writesOf' | 'podsOf' | 'quotasOf'>;
+  tenants: Pick<TenantDirectory, 'tenantOf' | 'writesOf' | 'podsOf' | 'quotasOf' | 'policiesOf'>;
   ledger: Pick<Ledger, 'podsIn'>;
   /** See WriteBudget. */
   heedless: (peer: string, message: string) => void;
@@ -59,7 +59,11 @@ export class GuestWrites {
     this.#options = options;
     const { clock, tenants, heedless } = options;
     this.#budget = new WriteBudget({ clock, heedless });
-    this.#counts = new ObjectCounts({ clock, quotasOf: (peer) => tenants.quotasOf(peer) });
+    this.#counts = new ObjectCounts({
+      clock,
+      quotasOf: (peer) => tenants.quotasOf(peer),
+      uncountedOf: (peer) => tenants.policiesOf(peer),
+    });
     this.#heartbeats = new TokenBuckets({ clock, ...HEARTBEATS });
   }
 

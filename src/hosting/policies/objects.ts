@@ -4,6 +4,7 @@ import {
   ANNOTATION_APPLIED,
   ANNOTATION_CARRIED_NAMESPACE,
   ANNOTATION_CARRIED_UID,
+  ANNOTATION_HOME_GENERATION,
   ANNOTATION_HOME_NAMESPACE,
   ANNOTATION_NATIVE_ENDPOINTS,
   ANNOTATION_NO_POD_AT,
@@ -17,6 +18,7 @@ import {
   LABEL_HOME_UID,
   LABEL_MANAGED_BY,
 } from '../../api/names.ts';
+import { LABEL_GUEST_POLICY } from '../../api/network-policy.ts';
 import { STEERING_PREFIXES } from '../../api/steering.ts';
 import {
   BY_PEER,
@@ -66,11 +68,12 @@ export const forgeTenantOwnershipPolicy = (): PolicyPair =>
 const MAX_ENTRIES = 128;
 
 /** The labels of tributary.dev that a home writes here. By all others, parts of this cluster find their own objects. */
-const OUR_LABELS = [LABEL_HOME_UID, LABEL_MANAGED_BY];
+const OUR_LABELS = [LABEL_HOME_UID, LABEL_MANAGED_BY, ...Object.values(LABEL_GUEST_POLICY)];
 const OUR_ANNOTATIONS = [
   ANNOTATION_APPLIED,
   ANNOTATION_CARRIED_NAMESPACE,
   ANNOTATION_CARRIED_UID,
+  ANNOTATION_HOME_GENERATION,
   ANNOTATION_HOME_NAMESPACE,
   ANNOTATION_NATIVE_ENDPOINTS,
   ANNOTATION_SOURCE,

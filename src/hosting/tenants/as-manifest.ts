@@ -14,7 +14,7 @@ export function isAsManifest(
 ): boolean {
   const hasAmounts = kind === 'ResourceQuota' || kind === 'LimitRange';
   const spec = hasAmounts ? inMilli(specOf(actual)) : specOf(actual);
-  const said = hasAmounts ? { ...wanted, spec: inMilli(specOf(wanted)) } : wanted;
+  const said = { ...wanted, ...('spec' in wanted && { spec: asStored(kind, specOf(wanted)) }) };
   if (!jsonContains({ ...actual, spec }, said)) return false;
   // In these, what the manifest no longer says must go, because it would still bound or allow.
   if (kind === 'ResourceQuota' || kind === 'NetworkPolicy') return jsonContains(said, { spec });
@@ -22,6 +22,15 @@ export function isAsManifest(
   const { annotations = {} } = wanted.metadata;
   return ANNOTATIONS_OF_POLICY.every(
     (key) => key in annotations === key in (actual.metadata.annotations ?? {}),
+  );
+}
+
+/** As the API server would return it: it leaves out empty lists of rules. */
+function asStored(kind: string, spec: unknown): unknown {
+  if (kind === 'ResourceQuota' || kind === 'LimitRange') return inMilli(spec);
+  if (kind !== 'NetworkPolicy' || typeof spec !== 'object' || spec === null) return spec;
+  return Object.fromEntries(
+    Object.entries(spec).filter(([, value]) => !Array.isArray(value) || value.length > 0),
   );
 }
 

@@ -1,11 +1,21 @@
 /**
- * The NetworkPolicy of a tenant namespace. Guests, the pods of a peer, talk to each other, to their home, to DNS and to the
+ * The NetworkPolicies of a tenant namespace. Guests, the pods of a peer, talk to each other, to their home, to DNS and to the
  * outside, but not to pods, Services, nodes or API servers of this cluster, nor to networks beside it, nor to guests of other peers. In
  * force only where the network plug-in enforces NetworkPolicies.
  */
 import { METADATA_SERVICES } from '../../lib/metadata-services.ts';
-import type { Manifest } from '../../api/manifest.ts';
+import { PRIVATE_RANGES } from '../../lib/private-ranges.ts';
+import type { LabelSelector } from '../../api/label-selector.ts';
+import type { ManifestOf } from '../../api/manifest.ts';
 import { LABEL_PEER } from '../../api/names.ts';
+import {
+  LABEL_GUEST_POLICY,
+  type NetworkPolicy,
+  type NetworkPolicySpec,
+  POLICY_TYPES,
+  type PolicyPeer,
+  type PolicyType,
+} from '../../api/network-policy.ts';
 import { NETWORK_CONFIG_MAP, type OwnNetwork, readOwnNetwork } from '../../api/own-network.ts';
 import { configMaps } from '../../api/resources.ts';
 import type { ConfigMap } from '../../api/wire.ts';
@@ -26,22 +36,9 @@ import {
 
 export type Isolation = 'Tenant' | 'None';
 
-interface Side {
-  namespaceSelector?: object;
-  ipBlock?: { cidr: string; except?: string[] };
-}
+export type NetworkPolicyManifest = ManifestOf<NetworkPolicy>;
 
-/** Not client-node's type: that one renames `from`, which on the wire is `from`. */
-export interface NetworkPolicyManifest extends Manifest {
-  spec: {
-    podSelector: Record<string, never>;
-    policyTypes: ('Ingress' | 'Egress')[];
-    ingress: { from: Side[] }[];
-    egress: { to: Side[]; ports?: { protocol: string; port: number }[] }[];
-  };
-}
-
-/** Name of the NetworkPolicy in each tenant namespace. */
+/** Name of the NetworkPolicy in each tenant namespace that closes all pods. Names of the others begin with it and a dash. */
 export const ISOLATION_NAME = 'tributary';
 
 /** Addresses of this cluster, CIDRs. */
@@ -66,13 +63,12 @@ export interface IsolationFacts {
   own: OwnRanges | undefined;
 }
 
-/** RFC 1918, RFC 6598, RFC 4193. */
-const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'];
 const EVERYWHERE: Readonly<Record<IpFamily, string>> = { 4: '0.0.0.0/0', 6: '::/0' };
 
 /** Where cluster DNS runs. OpenShift has a namespace for it, and its pods listen on 5353. */
 const DNS_NAMESPACES = ['kube-system', 'openshift-dns'];
 const DNS_PORTS = [53, 5353];
+export const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 /** NodeLocal DNSCache answers on this address of each node. */
 const NODE_LOCAL_DNS = '169.254.20.10/32';
 
@@ -83,42 +79,87 @@ const MAX_NODES = 1024;
 /** How many ranges of one family are excluded. More are widened, which excludes more addresses and never fewer. */
 const MAX_EXCEPT = 256;
 
+/** Whom guests of one peer may reach, and who may reach them. */
+export interface GuestBounds {
+  /** All its pods here. */
+  guests: PolicyPeer;
+  /** Pods and nodes of this cluster, which may reach guests. */
+  cluster: readonly PolicyPeer[];
+  /** The home, as seen here. */
+  home: readonly PolicyPeer[];
+  dns: { to: readonly PolicyPeer[]; ports: readonly number[] };
+  /** Everywhere outside this cluster. */
+  outside: readonly PolicyPeer[];
+}
+
+export function guestBounds({ peer, prefixes, own }: IsolationFacts): GuestBounds {
+  const noPeer = {
+    namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'DoesNotExist' as const }] },
+  };
+  const nodes = formatted(merged(own?.nodes ?? []).slice(0, MAX_NODES)).map(block);
+  const dns = [{ key: NAMESPACE_NAME, operator: 'In' as const, values: DNS_NAMESPACES }];
+  return {
+    guests: { namespaceSelector: { matchLabels: { [LABEL_PEER]: peer } } },
+    cluster: [noPeer, ...nodes],
+    home: formatted(homes(prefixes, own).slice(0, MAX_PREFIXES)).map(block),
+    dns: { to: [{ namespaceSelector: { matchExpressions: dns } }, block(NODE_LOCAL_DNS)], ports: DNS_PORTS },
+    outside: outside(own),
+  };
+}
+
+/** All that is allowed, as rules. */
+export const openIngress = ({
+  guests,
+  cluster,
+  home,
+}: GuestBounds): NonNullable<NetworkPolicySpec['ingress']> => [{ from: [guests, ...cluster, ...home] }];
+export const openEgress = ({
+  guests,
+  home,
+  dns,
+  outside,
+}: GuestBounds): NonNullable<NetworkPolicySpec['egress']> => [
+  { to: [guests, ...home] },
+  {
+    to: [...dns.to],
+    ports: dns.ports.flatMap((port) => (['UDP', 'TCP'] as const).map((protocol) => ({ protocol, port }))),
+  },
+  { to: [...outside] },
+];
+
+/**
+ * Three policies, since what policies allow adds up: one opens nothing and so closes every pod, and one for each direction opens what
+ * is allowed, to pods about which no policy of their home speaks. For the others see guest-policy.ts. The one that closes comes last.
+ */
 export function forgeIsolation(
   namespace: string,
   labels: Record<string, string>,
-  { peer, prefixes, own }: IsolationFacts,
-): NetworkPolicyManifest {
-  const samePeer = { namespaceSelector: { matchLabels: { [LABEL_PEER]: peer } } };
-  const noPeer = { namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'DoesNotExist' }] } };
-  const home = formatted(homes(prefixes, own).slice(0, MAX_PREFIXES)).map(block);
-  const nodes = formatted(merged(own?.nodes ?? []).slice(0, MAX_NODES)).map(block);
-  return {
+  facts: IsolationFacts,
+): NetworkPolicyManifest[] {
+  const bounds = guestBounds(facts);
+  const policy = (name: string, spec: NetworkPolicySpec): NetworkPolicyManifest => ({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
-    metadata: { name: ISOLATION_NAME, namespace, labels },
-    spec: {
-      podSelector: {},
-      policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [samePeer, noPeer, ...home, ...nodes] }],
-      egress: [
-        { to: [samePeer, ...home] },
-        {
-          to: [
-            {
-              namespaceSelector: {
-                matchExpressions: [
-                  { key: 'kubernetes.io/metadata.name', operator: 'In', values: DNS_NAMESPACES },
-                ],
-              },
-            },
-            block(NODE_LOCAL_DNS),
-          ],
-          ports: DNS_PORTS.flatMap((port) => ['UDP', 'TCP'].map((protocol) => ({ protocol, port }))),
-        },
-        { to: outside(own) },
-      ],
-    },
-  };
+    metadata: { name, namespace, labels },
+    spec,
+  });
+  const without = (type: PolicyType): LabelSelector => ({
+    matchExpressions: [{ key: LABEL_GUEST_POLICY[type], operator: 'DoesNotExist' }],
+  });
+  return [
+    policy(`${ISOLATION_NAME}-ingress`, {
+      podSelector: without('Ingress'),
+      policyTypes: ['Ingress'],
+      ingress: openIngress(bounds),
+    }),
+    policy(`${ISOLATION_NAME}-egress`, {
+      podSelector: without('Egress'),
+      policyTypes: ['Egress'],
+      egress: openEgress(bounds),
+    }),
+    // Named although they are empty, so that what somebody else has put there goes.
+    policy(ISOLATION_NAME, { podSelector: {}, policyTypes: [...POLICY_TYPES], ingress: [], egress: [] }),
+  ];
 }
 
 /** The peer's prefixes without those that overlap ours. The network never allows such ones; this does not rely on it. */
@@ -127,11 +168,11 @@ function homes(prefixes: readonly string[], own: OwnRanges | undefined): Prefix[
   return merged(prefixes).filter((prefix) => !ours.some((other) => overlaps(prefix, other)));
 }
 
-const block = (cidr: string): Side => ({ ipBlock: { cidr } });
+const block = (cidr: string): PolicyPeer => ({ ipBlock: { cidr } });
 
 /** Everywhere outside this cluster. */
-const outside = (own: OwnRanges | undefined): Side[] => {
-  const { inside = PRIVATE, nodes = [], beside = [] } = own ?? {};
+const outside = (own: OwnRanges | undefined): PolicyPeer[] => {
+  const { inside = PRIVATE_RANGES, nodes = [], beside = [] } = own ?? {};
   const closed = bounded([...METADATA_SERVICES, ...inside, ...nodes, ...beside]);
   return ([4, 6] as const).map((family) => ({
     ipBlock: {

@@ -35,7 +35,7 @@ export const forgeTenantNamespace = (tenant: TenantNamespace): Manifest[] => {
     forgeQuota(name, labels, quota),
     forgeLimits(name, labels, quota, tenant),
     forgeAccount('default', name, labels),
-    ...(isolation === undefined ? [] : [forgeIsolation(name, labels, isolation)]),
+    ...(isolation === undefined ? [] : forgeIsolation(name, labels, isolation)),
   ];
 };
 

@@ -89,6 +89,13 @@ export const PEER_RIGHTS: readonly Right[] = [
       'policy and to annotations that steer nothing but themselves',
   },
   {
+    resource: 'guestnetworkpolicies.tributary.dev',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'what NetworkPolicies at home say of its pods here; this cluster makes NetworkPolicies from them, within what it lets ' +
+      'pods of peers do; the peer itself has no right to NetworkPolicies',
+  },
+  {
     resource: 'persistentvolumeclaims',
     verbs: ['get', 'list', 'watch', 'create', 'delete'],
     why:

@@ -26,6 +26,7 @@ import type {
   RenewParams,
   RenewResult,
 } from '../protocol/documents.ts';
+import { GuestPolicies } from '../../hosting/tenants/guest-policies.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
 import { Fences } from './fences.ts';
@@ -75,6 +76,7 @@ export class Lending implements LendingSide {
   readonly #policies: Cache<SharingPolicy>;
   readonly #runtimeClasses: Cache<RuntimeClass>;
   readonly #tenants: Tenants;
+  readonly #guestPolicies: GuestPolicies;
   readonly #stock: LendingOptions['stock'];
   readonly #offers: Offers;
   readonly #api: ApiAccessFinder;
@@ -105,8 +107,8 @@ export class Lending implements LendingSide {
       ...(quotaPatienceMs !== undefined && { quotaPatienceMs }),
       systemNamespace,
     });
-    const request = (peer: string): PeeringRequest | undefined => this.#requests.get(peer);
-    this.tenants = new TenantDirectory({ tenants: this.#tenants, request });
+    this.#guestPolicies = new GuestPolicies({ ...options, log });
+    this.tenants = this.#makeDirectory();
     const { clusterID } = identity;
     this.#inbox = new Inbox({
       clock,
@@ -151,6 +153,14 @@ export class Lending implements LendingSide {
     });
   }
 
+  #makeDirectory(): TenantDirectory {
+    return new TenantDirectory({
+      tenants: this.#tenants,
+      policiesOf: (peer) => this.#guestPolicies.countOf(peer),
+      request: (peer) => this.#requests.get(peer),
+    });
+  }
+
   #makeApi(): ApiAccessFinder {
     const { client, clock, random, systemNamespace, api: given, ownApi: own } = this.#options;
     const log = this.#options.log.named('lending');
@@ -179,6 +189,7 @@ export class Lending implements LendingSide {
       this.#policies,
       this.#runtimeClasses,
       ...this.#tenants.components(),
+      this.#guestPolicies,
       this.#api,
       this.tokens.janitor(),
       subscribing('lending triggers', () => this.#follow()),

@@ -35,6 +35,8 @@ export function nextChange(
   context: ForgeContext,
   refused: ReadonlyMap<string, string> = new Map(),
 ): PodChange | undefined {
+  const marks = policyMarks(home, remote, context);
+  if (marks !== undefined && !refused.has(marks.what)) return marks;
   const wanted = appliedOf(home);
   const given = readApplied(remote);
   if (given?.generation === wanted.generation && given.digest === wanted.digest) return undefined;
@@ -45,6 +47,17 @@ export function nextChange(
   const next = changes.find((change) => change !== undefined && !refused.has(change.what));
   const last = [next, metadataAndSpec(home, remote, refused), record(home, refused)];
   return last.find((change) => change !== undefined && !refused.has(change.what));
+}
+
+/** NetworkPolicies that came, went or select other pods since. */
+function policyMarks(home: Pod, remote: Pod, context: ForgeContext): PodChange | undefined {
+  const labels = Object.fromEntries(
+    Object.entries(context.policyMarks?.(home) ?? {}).filter(
+      ([key, value]) => (remote.metadata.labels?.[key] ?? null) !== value,
+    ),
+  );
+  if (Object.keys(labels).length === 0) return undefined;
+  return { subresource: undefined, what: 'labels for NetworkPolicies', patch: { metadata: { labels } } };
 }
 
 /** Only records that this generation has been dealt with. */

@@ -1,4 +1,5 @@
 import type { NetworkState } from '../../api/tunnel.ts';
+import type { Pod } from '../../api/wire.ts';
 import type { HomeApiServerPlace } from '../home-api-server.ts';
 import type { HomeDnsPlace } from '../home-dns.ts';
 import type { NetworkView } from '../network-view.ts';
@@ -20,6 +21,8 @@ export interface ForgeContext {
   noHomeDns?: string;
   /** The provider's, by its name; undefined where the tenant was made by hand. */
   sharingPolicy?: string;
+  /** By NetworkPolicies of home: labels of the pod over there, null where there is to be none; undefined: not known yet. */
+  policyMarks?: (home: Pod) => Readonly<Record<string, 'true' | null>> | undefined;
   /** Of the network between the two clusters. */
   network: NetworkState['kind'];
   homeViewOf: NetworkView['homeViewOf'];

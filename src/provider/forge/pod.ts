@@ -63,6 +63,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       namespace: context.tenantNamespace,
       labels: {
         ...travellingLabels(home),
+        ...wantedMarks(home, context),
         [LABEL_HOME_UID]: home.metadata.uid,
         [LABEL_MANAGED_BY]: context.virtualNode,
       },
@@ -90,6 +91,14 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
     },
   };
 }
+
+/** Those that are to be there. */
+const wantedMarks = (home: Pod, { policyMarks }: ForgeContext): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(policyMarks?.(home) ?? {}).flatMap(([key, value]) =>
+      value === null ? [] : [[key, value]],
+    ),
+  );
 
 const forgePullSecret = ({ name }: PullSecret): PullSecret =>
   name === undefined ? {} : { name: remoteReferenceName('Secret', name) };

@@ -1,6 +1,7 @@
 import { nodes } from '../../api/resources.ts';
 import {
   type NamespaceMapping,
+  type StricterPolicy,
   VIRTUAL_NODE_REASONS,
   type VirtualNode,
   virtualNodes,
@@ -32,6 +33,8 @@ interface NodeReconcilerOptions {
   roomMs: () => number;
   /** The namespaces that the VirtualNode's status is to name. */
   mappings: () => NamespaceMapping[];
+  /** See VirtualNodeStatus. */
+  stricterPolicies: () => readonly StricterPolicy[];
 }
 
 /** Conditions get a new heartbeat this often, as from the kubelet (nodeStatusReportFrequency); the Lease says alive. */
@@ -105,8 +108,8 @@ export class NodeReconciler {
 
   /** Returns how long it has to wait, in milliseconds, where it changes too often. */
   async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<number> {
-    const { home, mappings, nodeName } = this.#options;
-    const wanted = { ...inputs, namespaces: mappings() };
+    const { home, mappings, stricterPolicies, nodeName } = this.#options;
+    const wanted = { ...inputs, namespaces: mappings(), stricterPolicies: stricterPolicies() };
     if (isShown(wanted)) return 0;
     const waitMs = this.#virtualNodePace.turn(nodeName);
     if (waitMs === 0) await writeVirtualNodeStatus(home, wanted, signal);

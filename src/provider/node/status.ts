@@ -2,6 +2,7 @@ import { nodeNameOf } from '../../api/node-labels.ts';
 import {
   API_VERSION,
   type NamespaceMapping,
+  type StricterPolicy,
   VIRTUAL_NODE_CONDITIONS,
   VIRTUAL_NODE_REASONS,
   type VirtualNode,
@@ -22,6 +23,7 @@ interface StatusInputs {
   contact: ContactState;
   notReady: Obstacle | undefined;
   namespaces: NamespaceMapping[];
+  stricterPolicies: readonly StricterPolicy[];
   homeApiServer: HomeApiServerWay;
   homeDns: HomeDnsWay;
   now: string;
@@ -41,7 +43,7 @@ const ANSWER_REASONS = new Set<string>([
 
 /** The VirtualNode's status: which parts work, and why others do not. Pure. */
 export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus {
-  const { virtualNode, contact, notReady, namespaces, now } = inputs;
+  const { virtualNode, contact, notReady, namespaces, stricterPolicies, now } = inputs;
   const generation = virtualNode.metadata.generation ?? 1;
   const isCredential = CREDENTIAL_REASONS.has(contact.reason);
   // A server that refuses a credential has answered.
@@ -76,6 +78,7 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
     observedGeneration: generation,
     nodeName: nodeNameOf(virtualNode),
     namespaces,
+    ...(stricterPolicies.length > 0 && { stricterPolicies: [...stricterPolicies] }),
     ...(contact.version === undefined ? {} : { foreignVersion: contact.version }),
     conditions: [
       ...verdicts.map(([type, verdict]) => withTransition(type, verdict, inputs, now)),

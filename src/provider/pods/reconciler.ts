@@ -60,6 +60,12 @@ const RELIST_WAIT_MS = 1_000;
 const SLOWEST_RETRY_MS = 60_000;
 const REFUSED_CHANGE_WAIT_MS = 30_000;
 
+/** They usually pass by themselves in a moment. */
+const WAITING: ReadonlySet<OffloadedReason> = new Set([
+  OFFLOADED_REASONS.namespaceBeingMade,
+  OFFLOADED_REASONS.networkPolicy,
+]);
+
 type Outcome = Promise<ReconcileResult>;
 const DONE: ReconcileResult = {};
 
@@ -283,7 +289,7 @@ export class PodReconciler {
       const waitMs = this.#turn(home, refusal.status);
       if (waitMs > 0) return { requeueAfterMs: waitMs };
       await this.#writeStatus(home, refusal.status, signal);
-      const isWaiting = refusal.reason === OFFLOADED_REASONS.namespaceBeingMade;
+      const isWaiting = WAITING.has(refusal.reason);
       this.#tell(home, refusal.reason, refusal.message, isWaiting ? 'Normal' : 'Warning');
       this.#tellAll(home, refusal.notes);
     }

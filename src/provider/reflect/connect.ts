@@ -4,6 +4,7 @@ import type { Wired } from '../wired.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { ingressKind, ingressReferences } from './ingresses.ts';
 import type { OpenKind } from './mirror-sides.ts';
+import { networkPolicyKind } from './network-policies.ts';
 import { mirrorKey } from './mirror.ts';
 import { serviceKind } from './services.ts';
 import type { Tenant, TenantListener } from '../tenants.ts';
@@ -55,6 +56,7 @@ export const mirrorListener = (provider: Wired): Pick<TenantListener, 'opened' |
           if (side === 'home') provider.nodePorts.look();
         }
         if (name === ingressKind.kind) enqueueSecrets(provider, tenant, states);
+        if (name === networkPolicyKind.kind) lookAtPolicies(provider, homeNamespace);
       },
       synced: (name) => {
         settle(provider, tenant);
@@ -63,9 +65,11 @@ export const mirrorListener = (provider: Wired): Pick<TenantListener, 'opened' |
           if (kind.kind === name || kind.follows === name) enqueueKind(provider, tenant, open);
         }
         if (name === ingressKind.kind) enqueueAllSecrets(provider, tenant);
+        if (name === networkPolicyKind.kind) lookAtPolicies(provider, homeNamespace);
       },
       contact: (name) => {
         provider.troubles.look(tenant, name);
+        if (name === networkPolicyKind.kind) lookAtPolicies(provider, homeNamespace);
         settle(provider, tenant);
       },
       absent: () => settle(provider, tenant),
@@ -86,6 +90,22 @@ export function openMirror(provider: Wired, tenant: Tenant): void {
 function settle(provider: Wired, { mirror, mapping }: Tenant): void {
   const isLast = !provider.namespaces.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
   if (mirror.settle() || isLast) provider.controllers.node.add(provider.nodeName);
+}
+
+/** Pods wait for policies, and obey those that are there; the VirtualNode says which ones are stricter. */
+function lookAtPolicies({ controllers, homePods, nodeName }: Wired, homeNamespace: string): void {
+  controllers.node.add(nodeName);
+  for (const pod of homePods.list()) {
+    if (pod.metadata.namespace === homeNamespace) controllers.pods.addSlow(podKey(pod));
+  }
+}
+
+/** Pods or namespaces of home have changed, which policies select. */
+export function enqueuePolicies(provider: Wired): void {
+  for (const tenant of provider.tenants.all()) {
+    const open = tenant.mirror.of(networkPolicyKind.kind);
+    if (open !== undefined) enqueueKind(provider, tenant, open);
+  }
 }
 
 /** EndpointSlices come and go with their Service, and Ingresses report whether their Services are there. */

@@ -176,7 +176,7 @@ export class MirrorSides {
 
   #open(name: MirroredKindName, ruled: RuledKind): void {
     const { mapping, owner, home, foreign, clock, log, awaitsRights = false } = this.#options;
-    const { type } = ruled.kind;
+    const { type, copyType = type } = ruled.kind;
     const labelSelector = `${LABEL_MANAGED_BY}=${owner}`;
     const sides: Sides = {
       home: new Informer({
@@ -190,7 +190,7 @@ export class MirrorSides {
       }),
       remote: new Informer({
         client: foreign,
-        type,
+        type: copyType,
         list: { namespace: mapping.tenantNamespace, labelSelector },
         clock,
         log,

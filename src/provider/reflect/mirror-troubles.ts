@@ -94,6 +94,15 @@ function isMatter({ mapping }: Tenant, { ruled, home }: OpenKind): boolean {
 function eventFor({ ruled }: OpenKind, side: Side, status: number | undefined): EventText | undefined {
   const { group, version, plural } = ruled.kind.type;
   const what = group === '' ? `${plural} (${version})` : `${plural}.${group} (${version})`;
+  if (ruled.kind.copyType !== undefined && side === 'remote' && (status === 403 || status === 404)) {
+    const todo =
+      'it is of an earlier version, or its tenant was made by one (`tributary tenant` makes it anew). Pods that they select wait, ' +
+      'unless a rule of the namespace with policy None leaves them at home';
+    return {
+      reason: status === 404 ? KIND_REASONS.notServed : KIND_REASONS.forbidden,
+      message: `the foreign cluster does not take ${what}: ${todo}`,
+    };
+  }
   const others = 'what else travels is not affected, and it is tried again';
   if (status === 404) {
     const where = side === 'home' ? 'this cluster does' : 'the foreign cluster does';

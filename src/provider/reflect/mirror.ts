@@ -1,6 +1,7 @@
 import type { EventReason } from '../../api/reasons/events.ts';
 import { createHash } from 'node:crypto';
 
+import type { ResourceType } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -12,6 +13,8 @@ import type { Tenant } from '../tenants.ts';
 import { withoutPaths } from './field-paths.ts';
 import { ingressKind } from './ingresses.ts';
 import type { OpenKind } from './mirror-sides.ts';
+import type { HomePolicyWorld } from './policy-world.ts';
+import type { PolicyContext } from './policy-rules.ts';
 import type { MirrorTroubles } from './mirror-troubles.ts';
 import type { Forged, MirrorContext, MirroredKind, MirroredKindName, Wanted } from './mirrored-kind.ts';
 import type { RuledKind } from './mirrored-kinds.ts';
@@ -20,6 +23,10 @@ import { isSelected } from './rules.ts';
 
 interface MirrorOptions extends CommonParts {
   network: NetworkView;
+  dns: () => PolicyContext['dns'];
+  /** What people are told of an object is another. */
+  onTold: () => void;
+  world: Pick<HomePolicyWorld, 'isKnown' | 'namespaces' | 'podsIn'>;
   /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
   /** See VirtualNodeSpec. */
@@ -83,6 +90,17 @@ export class Mirror {
     }
   }
 
+  /** Whether that object of home is to be over there. */
+  isSelected(kind: MirroredKindName, homeNamespace: string, name: string): boolean {
+    const tenant = this.#options.tenants.of(homeNamespace);
+    return tenant !== undefined && this.#context(tenant).isSelected(kind, name);
+  }
+
+  /** What people were told last of an object: why it is not over there, or what is left out. */
+  told(kind: MirroredKindName, homeNamespace: string, name: string): string | undefined {
+    return this.#told.get(mirrorKey(kind, homeNamespace, name));
+  }
+
   /** Whether an Ingress that travels names the Secret: then its certificate has to travel, too. */
   namesSecret(homeNamespace: string, secret: string): boolean {
     const tenant = this.#options.tenants.of(homeNamespace);
@@ -130,6 +148,8 @@ export class Mirror {
     if (!remote.synced) return false;
     if (!isWanted) return true;
     const followed = kind.follows === undefined ? undefined : tenant.mirror.of(kind.follows);
+    if (source !== undefined && kind.needsPods?.(source) === true && !this.#options.world.isKnown())
+      return false;
     return home.synced && (followed === undefined || (followed.home.synced && followed.remote.synced));
   }
 
@@ -141,7 +161,7 @@ export class Mirror {
   }
 
   #context(tenant: Tenant): MirrorContext {
-    const { owner, network, ingressClasses } = this.#options;
+    const { owner, network, dns, world, ingressClasses } = this.#options;
     const { homeNamespace, tenantNamespace } = tenant.mapping;
     const isSelected: MirrorContext['isSelected'] = (name, objectName) => {
       const open = tenant.mirror.of(name);
@@ -154,6 +174,8 @@ export class Mirror {
       homeNamespace,
       tenantNamespace,
       network,
+      dns: dns(),
+      world,
       ingressClasses: ingressClasses(),
       isSelected,
       isReflected: (name, objectName) => {
@@ -191,7 +213,7 @@ export class Mirror {
     }
     const merged = kind.merge(copy, wanted);
     if (hasSameContent(merged, copy) || this.#settled.isAsWritten(key, merged, copy)) return {};
-    const written = await foreign.replace(kind.type, merged, { signal });
+    const written = await foreign.replace(copyTypeOf(kind), merged, { signal });
     this.#settled.wrote(key, kind, { wanted, copy: written });
     return {};
   }
@@ -208,7 +230,7 @@ export class Mirror {
     if (sinceMs < RELIST_WAIT_MS) return { requeueAfterMs: RELIST_WAIT_MS - sinceMs };
     // The rule may go before the cache shows it.
     tenant.mirror.awaits(kind.kind, remoteName);
-    const made = await foreign.create(kind.type, wanted, { signal });
+    const made = await foreign.create(copyTypeOf(kind), wanted, { signal });
     this.#madeAt.set(key, clock.monotonic());
     this.#settled.wrote(key, kind, { wanted, copy: made });
     return {};
@@ -260,19 +282,22 @@ export class Mirror {
     signal: AbortSignal,
   ): Promise<ReconcileResult | undefined> {
     const ref = { namespace: tenant.mapping.tenantNamespace, name: remoteName };
-    if (await this.#copies.isOurs(kind.type, ref, signal)) return this.#copies.awaitShown(key, remote);
+    if (await this.#copies.isOurs(copyTypeOf(kind), ref, signal)) return this.#copies.awaitShown(key, remote);
     tenant.mirror.absent(kind.kind, remoteName);
     return undefined;
   }
 
   async #delete({ kind }: Work, copy: KubeObject, signal: AbortSignal): Promise<void> {
-    if (copy.metadata.deletionTimestamp === undefined) await this.#copies.delete(kind.type, copy, signal);
+    if (copy.metadata.deletionTimestamp === undefined)
+      await this.#copies.delete(copyTypeOf(kind), copy, signal);
   }
 
   #tell({ key, source, kind }: Work, news: { reason: EventReason; message: string } | undefined): void {
     const said = news && `${news.reason}: ${news.message}`;
-    if (news === undefined || source === undefined) this.#told.delete(key);
-    else if (this.#told.get(key) !== said && said !== undefined) {
+    if (this.#told.get(key) === said) return;
+    this.#options.onTold();
+    if (news === undefined || source === undefined || said === undefined) this.#told.delete(key);
+    else {
       this.#told.set(key, said);
       const { group, version } = kind.type;
       const apiVersion = group === '' ? version : `${group}/${version}`;
@@ -285,6 +310,8 @@ export class Mirror {
 /** Whether the rule and the kind let the object travel; for a kind that follows another, only `select` decides. */
 const isTravelling = ({ kind, rule }: RuledKind, source: KubeObject, context: MirrorContext): boolean =>
   (kind.follows !== undefined || isSelected(rule, source)) && kind.select(source, context);
+
+const copyTypeOf = ({ type, copyType = type }: MirroredKind): ResourceType<KubeObject> => copyType;
 
 /** The content of a copy, without what its API server alone maintains: version, status and the like. */
 const contentOf = ({ apiVersion: _version, kind: _kind, metadata, ...fields }: KubeObject): object => {

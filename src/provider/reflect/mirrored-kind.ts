@@ -5,6 +5,8 @@ import type { DraftMeta, KubeObject, ObjectMeta } from '../../api/wire.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { NetworkView } from '../network-view.ts';
+import type { PolicyContext } from './policy-rules.ts';
+import type { PolicyWorld } from './policy-world.ts';
 import type { GroupResource } from './rules.ts';
 
 /** As kubectl names kinds: `services`, `ingresses.networking.k8s.io`, `timetables.times.example.com`. */
@@ -23,6 +25,9 @@ export interface MirrorContext {
   homeNamespace: string;
   tenantNamespace: string;
   network: NetworkView;
+  dns: PolicyContext['dns'];
+  /** Complete where the kind needs it. */
+  world: PolicyWorld;
   /** From classes of Ingresses at home to those over there. */
   ingressClasses: Readonly<Record<string, string>>;
   /** Whether there is an object of that name at home that is selected. */
@@ -45,28 +50,32 @@ export interface Forged<T extends KubeObject> {
  * How copies of one kind are kept over there, where rules say what travels. (ConfigMaps and Secrets, which mostly travel
  * because a pod names them, are the Reflector's.) All functions are pure.
  */
-export interface MirroredKind<T extends KubeObject = KubeObject> {
+export interface MirroredKind<T extends KubeObject = KubeObject, Copy extends KubeObject = T> {
   readonly kind: MirroredKindName;
   readonly type: ResourceType<T>;
+  /** What copies are over there. Default: the same. */
+  readonly copyType?: ResourceType<Copy>;
   /** The kind whose rule says what travels: itself, unless it follows another kind. */
   readonly ruledBy: GroupResource;
   /** Its objects belong to objects of that kind and travel with them, whatever rule names them. */
   readonly follows?: MirroredKindName;
   /** Copies are useless unless a network joins the clusters. */
   readonly needsNetwork: boolean;
+  /** Whether the pods and namespaces of home have to be known to bring that object over there. Default: no. */
+  readonly needsPods?: (source: T) => boolean;
   readonly remoteName: (homeName: string) => string;
   /** Undefined for a name that no copy can have. */
   readonly homeName: (remoteName: string) => string | undefined;
   /** Whether the object may travel at all, besides what the rule says. */
   readonly select: (source: T, context: MirrorContext) => boolean;
   /** `copy`: what is there now. Undefined: nothing is to be there, and nobody needs to be told. */
-  readonly forge: (source: T, context: MirrorContext, copy: T | undefined) => Forged<T> | undefined;
+  readonly forge: (source: T, context: MirrorContext, copy: Copy | undefined) => Forged<Copy> | undefined;
   /** Whether no update can turn the copy into what is wanted. */
-  readonly mustReplace: (copy: T, wanted: Wanted<T>) => boolean;
+  readonly mustReplace: (copy: Copy, wanted: Wanted<Copy>) => boolean;
   /** What to write where that is refused; undefined or absent: nothing. */
-  readonly lesser?: (wanted: Wanted<T>) => Wanted<T> | undefined;
+  readonly lesser?: (wanted: Wanted<Copy>) => Wanted<Copy> | undefined;
   /** What to write over the copy; equal to it where nothing differs. What others put there stays. */
-  readonly merge: (copy: T, wanted: Wanted<T>) => T;
+  readonly merge: (copy: Copy, wanted: Wanted<Copy>) => Copy;
 }
 
 /** Of kinds whose copies have the name of the object at home. */

@@ -17,6 +17,7 @@ import {
   unmanaged,
   type Wanted,
 } from './mirrored-kind.ts';
+import { networkPolicyKind } from './network-policies.ts';
 import { effectiveRules, groupResourceKey, type KindRule } from './rules.ts';
 import { serviceKind } from './services.ts';
 
@@ -35,7 +36,7 @@ export interface BadRule {
   problem: string;
 }
 
-const general = <T extends KubeObject>(kind: MirroredKind<T>): MirroredKind =>
+const general = <T extends KubeObject, Copy extends KubeObject>(kind: MirroredKind<T, Copy>): MirroredKind =>
   kind as unknown as MirroredKind;
 
 /** Kinds that this program knows; EndpointSlices come after Services, which they follow. */
@@ -43,6 +44,7 @@ const KNOWN: readonly MirroredKind[] = [
   general(serviceKind),
   general(endpointSliceKind),
   general(ingressKind),
+  general(networkPolicyKind),
 ];
 /** The Reflector's kinds: they also travel where pods name them. */
 const REFLECTORS: ReadonlySet<string> = new Set(['configmaps', 'secrets']);

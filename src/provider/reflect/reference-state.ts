@@ -4,6 +4,7 @@ import { asksClusterDns } from '../forge/dns.ts';
 import { podReferences, type Reference } from '../forge/references.ts';
 import type { HomeDnsWay } from '../home-dns.ts';
 import type { Note, ReferenceState } from '../pods/decide.ts';
+import type { PolicyStates } from '../policy-states.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Reflector } from './reflector.ts';
 import type { TokenReconciler } from './tokens.ts';
@@ -16,11 +17,13 @@ export function referenceState(
     tokens,
     storage,
     homeDns,
+    policies,
   }: {
     reflector: Reflector;
     tokens: TokenReconciler;
     storage: Pick<Storage, 'state'>;
     homeDns: HomeDnsWay;
+    policies: Pick<PolicyStates, 'obstacle'>;
   },
 ): ReferenceState {
   const token = tokens.state(home);
@@ -33,6 +36,8 @@ export function referenceState(
   if (homeDns.kind === 'Unknown' && asksClusterDns(home)) {
     state.refused.push({ reason: OFFLOADED_REASONS.missingReference, message: homeDns.message });
   }
+  const obstacle = policies.obstacle(home);
+  if (obstacle !== undefined) state.refused.push(obstacle);
   const claims = storage.state(home);
   if (claims === 'pending') state.pending = true;
   else state.refused.push(...claims);

@@ -16,6 +16,7 @@ import {
   type City,
   type Provider,
 } from './support/network.ts';
+import { FENCED, Fenced, OPEN } from './support/fenced.ts';
 import type { Place } from './support/pods.ts';
 import { until } from '../../support/e2e/until.ts';
 
@@ -312,6 +313,39 @@ test('what is removed by hand comes back', async () => {
   for (const from of ['only', 'web-rome'] as const) {
     await app.untilAnswers(app.place(from), `${app.home('web-milan')}:${PORT['web-milan']}`, /answers/);
   }
+});
+
+/** The address at which a pod in `from` reaches one in `city`. */
+async function addressIn(to: Place, city: City, from: City): Promise<string> {
+  if (from === city) return to.address;
+  if (from === 'rome' || city === 'rome') return seen(from, city, to.address);
+  return seenThroughRome(from, city, to.address);
+}
+
+test('default-deny with three exceptions: the same twelve connections at home and over three clusters', async () => {
+  const fenced = await Fenced.create(network);
+  await fenced.place({ front: 'rome', api: 'rome', db: 'rome', probe: 'rome' });
+  await fenced.untilAsSaid('all pods at home', addressIn);
+  const namespaces = [SHOP, FENCED];
+  await network.ask(
+    `kubectl patch acceptancepolicy test --type merge -p '${JSON.stringify({ spec: { namespaces } })}'`,
+  );
+  await fenced.place({ front: 'milan', api: 'turin', db: 'rome', probe: 'rome' });
+  await fenced.untilAsSaid('front in milan, api in turin', addressIn);
+  await fenced.place({ front: 'rome', api: 'milan', db: 'milan', probe: 'rome' });
+  await fenced.untilAsSaid('api and db in milan', addressIn);
+
+  // The enforcer of the provider ends, and what it has put in force stays.
+  const { netns } = fenced.nodeOf('api');
+  expect(killIn(netns, /network-policy\/main/)).toBe(1);
+  expect(await fenced.open(addressIn)).toEqual(OPEN);
+  // A pod that is made after that is not covered by the provider, but by home on its way to and from home.
+  await fenced.renew('api');
+  const open = await fenced.open(addressIn);
+  console.info(`without the enforcer of milan, api made anew: ${open.join(', ')}`);
+  expect(open).toContain('probe api');
+  expect(open).not.toContain('api front');
+  await fenced.remove();
 });
 
 test('un-peering takes a peer off all hosts, and clean-up leaves them as they were', async () => {

@@ -136,6 +136,7 @@ export const WRITERS: Readonly<Record<string, Readonly<Record<string, Writer>>>>
     limitranges: words('consumer'),
     serviceaccounts: words('consumer'),
     'networkpolicies.networking.k8s.io': words('consumer'),
+    'guestnetworkpolicies.tributary.dev/status': words('consumer'),
     'rolebindings.rbac.authorization.k8s.io': words('consumer'),
     'roles.rbac.authorization.k8s.io': words('consumer'),
     'selfsubjectrulesreviews.authorization.k8s.io': NOT_STORED,

@@ -174,6 +174,7 @@ export class WebhookLab {
         namespacesOf: (peer) =>
           [...cache.list()].filter(({ metadata }) => metadata.labels?.['tributary.dev/peer'] === peer),
       },
+      policiesOf: () => 0,
       request: (peer) => {
         const promised = this.grants.get(peer);
         if (promised === undefined) return undefined;

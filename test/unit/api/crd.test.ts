@@ -103,5 +103,6 @@ test('every manifest serves status as a subresource, under its short name', () =
     manifest('tunnels', 'Tunnel', 'tun'),
     manifest('namespaceoffloadings', 'NamespaceOffloading', 'nso', 'Namespaced'),
     manifest('clustermodes', 'ClusterMode', 'cmode'),
+    manifest('guestnetworkpolicies', 'GuestNetworkPolicy', 'gnp', 'Namespaced'),
   ]);
 });

@@ -33,6 +33,8 @@ test('a tenant is these objects, the account last: before it, nobody can come in
       'ResourceQuota tributary-abc-shop/tributary',
       'LimitRange tributary-abc-shop/tributary',
       'ServiceAccount tributary-abc-shop/default',
+      'NetworkPolicy tributary-abc-shop/tributary-ingress',
+      'NetworkPolicy tributary-abc-shop/tributary-egress',
       'NetworkPolicy tributary-abc-shop/tributary',
       'RoleBinding tributary-abc-shop/tributary-peer',
       `ServiceAccount tributary-peers/${consumer}`,
@@ -71,7 +73,7 @@ test('a tenant is kept apart by what the network knows, unless the policy wants 
     prefixes: ['100.99.0.0/16'],
     own: { inside: ['10.1.0.0/16'], nodes: ['192.168.7.4/32'], beside: [] },
   };
-  const text = JSON.stringify(find(forge(tenantOf({ network })), 'NetworkPolicy'));
+  const text = JSON.stringify(forge(tenantOf({ network })).filter(({ kind }) => kind === 'NetworkPolicy'));
   for (const part of [consumer, '100.99.0.0/16', '10.1.0.0/16', '192.168.7.4/32']) {
     expect(text).toContain(part);
   }

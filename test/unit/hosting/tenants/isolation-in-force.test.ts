@@ -8,7 +8,7 @@ import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
 
-/** The NetworkPolicy of a tenant follows what the network says, and stands whoever touches it. */
+/** The NetworkPolicies of a tenant follow what the network says, and stand whoever touches them. */
 
 let clock: FakeClock;
 let api: FakeApi;
@@ -75,7 +75,7 @@ test('it follows the network, drift is repaired, and None takes ours and leaves 
   await client.patch(namespaces, { name: namespace }, { type: 'merge', body });
   await clock.until('the home is let in', async () => says('"100.99.0.0/16"'));
 
-  const ref = { namespace, name: 'tributary' };
+  const ref = { namespace, name: 'tributary-egress' };
   const wide = { spec: { ingress: [{}], egress: [{}] } };
   await client.patch(networkPolicies, ref, { type: 'merge', body: wide });
   await clock.until('drift is repaired', async () => says('"100.99.0.0/16"', '"10.1.0.0/16"'));

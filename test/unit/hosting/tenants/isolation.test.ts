@@ -1,9 +1,12 @@
 import { expect, test } from '@jest/globals';
+import type { NetworkPolicySpec } from '../../../../src/api/network-policy.ts';
 import {
   forgeIsolation,
+  guestBounds,
+  openEgress,
+  openIngress,
   ownRangesOf,
   type IsolationFacts,
-  type NetworkPolicyManifest,
 } from '../../../../src/hosting/tenants/isolation.ts';
 import { contains, parseAddress, parsePrefix } from '../../../../src/lib/prefix.ts';
 
@@ -12,14 +15,23 @@ const own = {
   nodes: ['192.168.7.4/32', '203.0.113.4/32', 'fd00:2::4/128'],
   beside: ['172.19.0.0/16', '198.51.100.9/32', '192.168.7.0/24', 'fd00:9::/64'],
 };
-const forge = (facts: Partial<IsolationFacts> = {}): NetworkPolicyManifest =>
-  forgeIsolation('rome-shop', { a: 'b' }, { peer: 'rome', prefixes: ['100.99.0.0/16'], own, ...facts });
+const factsWith = (facts: Partial<IsolationFacts> = {}): IsolationFacts => ({
+  peer: 'rome',
+  prefixes: ['100.99.0.0/16'],
+  own,
+  ...facts,
+});
+/** What is open in both directions. */
+function forge(facts: Partial<IsolationFacts> = {}): Required<Pick<NetworkPolicySpec, 'ingress' | 'egress'>> {
+  const bounds = guestBounds(factsWith(facts));
+  return { ingress: openIngress(bounds), egress: openEgress(bounds) };
+}
 
 /** Whether a packet to that address is let out, by the last egress rule alone. */
-function isOutside(policy: NetworkPolicyManifest, text: string): boolean {
+function isOutside(policy: ReturnType<typeof forge>, text: string): boolean {
   const address = parseAddress(text);
   if (address === undefined) throw new Error(text);
-  const { to } = policy.spec.egress.at(-1) ?? { to: [] };
+  const { to = [] } = policy.egress.at(-1) ?? {};
   return to.some(
     ({ ipBlock }) =>
       ipBlock !== undefined &&
@@ -28,31 +40,46 @@ function isOutside(policy: NetworkPolicyManifest, text: string): boolean {
   );
 }
 
-test('all pods, both ways, the object of one name', () => {
-  const { metadata, spec } = forge();
-  expect(metadata).toEqual({ name: 'tributary', namespace: 'rome-shop', labels: { a: 'b' } });
-  expect(spec).toMatchObject({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+test('one policy closes all pods both ways, and comes last; the others open, to pods of which their home says nothing', () => {
+  const all = forgeIsolation('rome-shop', { a: 'b' }, factsWith());
+  const none = (key: string): object => ({ matchExpressions: [{ key, operator: 'DoesNotExist' }] });
+  expect(all.map(({ metadata }) => metadata)).toEqual(
+    ['tributary-ingress', 'tributary-egress', 'tributary'].map((name) => ({
+      name,
+      namespace: 'rome-shop',
+      labels: { a: 'b' },
+    })),
+  );
+  expect(all.map(({ spec }) => spec)).toEqual([
+    {
+      podSelector: none('tributary.dev/ingress-policy'),
+      policyTypes: ['Ingress'],
+      ingress: forge().ingress,
+    },
+    { podSelector: none('tributary.dev/egress-policy'), policyTypes: ['Egress'], egress: forge().egress },
+    { podSelector: {}, policyTypes: ['Ingress', 'Egress'], ingress: [], egress: [] },
+  ]);
 });
 
 test('in come the same peer, namespaces of nobody, the home and our nodes', () => {
-  expect(forge().spec.ingress).toEqual([
+  expect(forge().ingress).toEqual([
     {
       from: [
         { namespaceSelector: { matchLabels: { 'tributary.dev/peer': 'rome' } } },
         {
           namespaceSelector: { matchExpressions: [{ key: 'tributary.dev/peer', operator: 'DoesNotExist' }] },
         },
-        { ipBlock: { cidr: '100.99.0.0/16' } },
         { ipBlock: { cidr: '192.168.7.4/32' } },
         { ipBlock: { cidr: '203.0.113.4/32' } },
         { ipBlock: { cidr: 'fd00:2::4/128' } },
+        { ipBlock: { cidr: '100.99.0.0/16' } },
       ],
     },
   ]);
 });
 
 test('out go the same peer and the home, DNS by its ports, and the outside', () => {
-  const { egress } = forge().spec;
+  const { egress } = forge();
   expect(egress).toHaveLength(3);
   expect(egress[0]).toEqual({
     to: [
@@ -110,14 +137,14 @@ test('what is no prefix is passed over, and nobody is everywhere', () => {
   const { ingress } = forge({
     prefixes,
     own: { inside: ['0.0.0.0/0', 'NaN'], nodes: ['no'], beside: [''] },
-  }).spec;
-  expect(ingress[0]?.from.slice(2)).toEqual([{ ipBlock: { cidr: '100.98.0.0/16' } }]);
+  });
+  expect(ingress[0]?.from?.slice(2)).toEqual([{ ipBlock: { cidr: '100.98.0.0/16' } }]);
 });
 
 test('a peer that is seen where we are is not let through to us', () => {
   // The last one is from before it was reserved.
   const prefixes = ['10.0.0.0/8', '192.168.7.4/31', '100.98.0.0/16', '172.19.0.0/16'];
-  expect(forge({ prefixes }).spec.egress[0]?.to.slice(1)).toEqual([
+  expect(forge({ prefixes }).egress[0]?.to?.slice(1)).toEqual([
     { ipBlock: { cidr: '100.98.0.0/16' } },
     { ipBlock: { cidr: '172.19.0.0/16' } },
   ]);
@@ -129,8 +156,8 @@ test('a thousand prefixes of a peer are not all let through; a thousand nodes ar
     prefixes: thousand.map(([a, b]) => `100.${64 + a}.${b}.0/24`),
     own: { inside: [], beside: [], nodes: thousand.map(([a, b]) => `10.3.${a}.${b}/32`) },
   });
-  expect(policy.spec.ingress[0]?.from.length).toBeLessThan(2 + 256 + 1024);
-  expect(policy.spec.egress.at(-1)?.to[0]?.ipBlock?.except?.length).toBeLessThanOrEqual(256);
+  expect(policy.ingress[0]?.from?.length).toBeLessThan(2 + 256 + 1024);
+  expect(policy.egress.at(-1)?.to?.[0]?.ipBlock?.except?.length).toBeLessThanOrEqual(256);
   expect(thousand.filter(([a, b]) => isOutside(policy, `10.3.${a}.${b}`))).toEqual([]);
   expect(isOutside(policy, '10.4.0.1')).toBe(true);
 });

@@ -12,6 +12,8 @@ test('a tenant is these objects, in this order', () => {
     `ResourceQuota ${namespace}/tributary`,
     `LimitRange ${namespace}/tributary`,
     `ServiceAccount ${namespace}/default`,
+    `NetworkPolicy ${namespace}/tributary-ingress`,
+    `NetworkPolicy ${namespace}/tributary-egress`,
     `NetworkPolicy ${namespace}/tributary`,
     `Role ${namespace}/tributary-peer`,
     `RoleBinding ${namespace}/tributary-peer`,
@@ -75,7 +77,7 @@ test('who says nothing gets a day, no storage, and pods kept apart from every pr
   });
   const policyOf = (more: object): string =>
     JSON.stringify(
-      forgeManualTenant({ peer: 'rome', namespaces: ['a'], ...more }).find(
+      forgeManualTenant({ peer: 'rome', namespaces: ['a'], ...more }).filter(
         ({ kind }) => kind === 'NetworkPolicy',
       ),
     );

@@ -106,6 +106,7 @@ describe('who is released', () => {
     'Invalid',
     'Unschedulable',
     'VolumeNotHere',
+    'NetworkPolicyNotInForce',
   ]);
   test.each(Object.values(OFFLOADED_REASONS))('reason %s', (reason) => {
     const { do: what } = decided({ pod: boundPod(OWNED, refused(reason)) });

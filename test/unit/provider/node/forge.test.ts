@@ -164,7 +164,10 @@ describe('its status', () => {
 
 describe('the VirtualNode’s status', () => {
   const verdicts = (contact: NodeInputs['contact'], notReady?: NodeInputs['notReady']): string[] =>
-    (forgeVirtualNodeStatus({ ...inputs({ contact }), notReady, namespaces: [] }).conditions ?? [])
+    (
+      forgeVirtualNodeStatus({ ...inputs({ contact }), notReady, namespaces: [], stricterPolicies: [] })
+        .conditions ?? []
+    )
       .filter(({ type }) => type !== 'HomeApiServerReachable')
       .map(({ type, status, reason }) => `${type} ${status} ${reason}`);
   const failed = (reason: NodeInputs['contact']['reason']): NodeInputs['contact'] => ({
@@ -210,7 +213,11 @@ describe('the VirtualNode’s status', () => {
       'no token for it: by them',
     ],
   ])('whether pods reach home, %j', (homeApiServer, status, reason, words) => {
-    const { conditions } = forgeVirtualNodeStatus({ ...inputs({ homeApiServer }), namespaces: [] });
+    const { conditions } = forgeVirtualNodeStatus({
+      ...inputs({ homeApiServer }),
+      namespaces: [],
+      stricterPolicies: [],
+    });
     const found = conditions?.find(({ type }) => type === 'HomeApiServerReachable');
     expect(found).toMatchObject({ status, reason, message: expect.stringContaining(words) });
   });
@@ -224,11 +231,19 @@ describe('the VirtualNode’s status', () => {
     [{ kind: 'Unknown', reason: 'PrefixRefused', message: 'soon' }, 'Unknown', 'new pods wait: soon'],
     [{ kind: 'None', reason: 'SeenElsewhere', message: 'why' }, 'False', 'the DNS of their cluster: why'],
   ])('which DNS pods ask, %j', (homeDns, status, words) => {
-    const { conditions } = forgeVirtualNodeStatus({ ...inputs({ homeDns }), namespaces: [] });
+    const { conditions } = forgeVirtualNodeStatus({
+      ...inputs({ homeDns }),
+      namespaces: [],
+      stricterPolicies: [],
+    });
     const found = conditions?.find(({ type }) => type === 'HomeDNSReachable');
     expect(found).toMatchObject({ status, message: expect.stringContaining(words) });
     const node = { ...virtualNode(), status: { conditions: conditions ?? [] } };
-    const after = forgeVirtualNodeStatus({ ...inputs({ virtualNode: node }), namespaces: [] });
+    const after = forgeVirtualNodeStatus({
+      ...inputs({ virtualNode: node }),
+      namespaces: [],
+      stricterPolicies: [],
+    });
     expect(after.conditions?.map(({ type }) => type)).not.toContain('HomeDNSReachable');
   });
 
@@ -238,7 +253,11 @@ describe('the VirtualNode’s status', () => {
       { type: 'Peered', status: 'True', reason: 'x', message: '', lastTransitionTime: NOW },
     ] as const;
     const node = { ...virtualNode(), status: { conditions: [...conditions] } };
-    const status = forgeVirtualNodeStatus({ ...inputs({ virtualNode: node }), namespaces: [] });
+    const status = forgeVirtualNodeStatus({
+      ...inputs({ virtualNode: node }),
+      namespaces: [],
+      stricterPolicies: [],
+    });
     expect(status.conditions).toContainEqual(conditions[1]);
     expect(status.conditions?.[0]?.lastTransitionTime).toBe('2025-01-01T00:00:00Z');
   });

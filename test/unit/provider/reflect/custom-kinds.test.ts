@@ -7,10 +7,11 @@ import { hasSameContent, SettledCopies } from '../../../../src/provider/reflect/
 import type { MirrorContext, Wanted } from '../../../../src/provider/reflect/mirrored-kind.ts';
 import { customKind, problemOfKind, ruledKinds } from '../../../../src/provider/reflect/mirrored-kinds.ts';
 import type { KindRule } from '../../../../src/provider/reflect/rules.ts';
-import { FakeNetwork } from '../support/network.ts';
+import { FakeNetwork, NO_WORLD } from '../support/network.ts';
 import { NOW } from '../support/pods.ts';
 
 const CONTEXT: MirrorContext = {
+  ...NO_WORLD,
   owner: 'rome',
   homeNamespace: 'shop',
   tenantNamespace: 'tenant',
@@ -241,11 +242,12 @@ describe('kinds of rules', () => {
   const shown = (rules?: ReflectionRule[]): string[] =>
     ruledKinds(rules).kinds.map(({ kind: { kind: name }, rule }) => `${name} ${rule.policy}`);
 
-  test('by default Services with their slices, and Ingresses', () => {
+  test('by default Services with their slices, Ingresses and NetworkPolicies', () => {
     expect(shown()).toEqual([
       'services All',
       'endpointslices.discovery.k8s.io All',
       'ingresses.networking.k8s.io All',
+      'networkpolicies.networking.k8s.io All',
     ]);
   });
 
@@ -261,8 +263,8 @@ describe('kinds of rules', () => {
       { resource: 'pods', policy: 'All' },
       { group: 'a.example.com', resource: 'things', policy: 'All', drop: ['spec..a'] },
     ];
-    expect(shown(rules).slice(3)).toEqual(['crontabs.stable.example.com All', 'things.a.example.com None']);
-    expect(ruledKinds(rules).kinds[3]?.kind.type).toMatchObject({ version: 'v1beta1', plural: 'crontabs' });
+    expect(shown(rules).slice(4)).toEqual(['crontabs.stable.example.com All', 'things.a.example.com None']);
+    expect(ruledKinds(rules).kinds[4]?.kind.type).toMatchObject({ version: 'v1beta1', plural: 'crontabs' });
     expect(ruledKinds(rules).bad.map(({ kind: name }) => name)).toEqual(['pods', 'things.a.example.com']);
   });
 });

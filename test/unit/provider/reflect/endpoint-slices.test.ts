@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Endpoint, EndpointSlice } from '../../../../src/api/wire.ts';
 import { endpointSliceKind } from '../../../../src/provider/reflect/endpoint-slices.ts';
 import type { Forged, MirrorContext } from '../../../../src/provider/reflect/mirrored-kind.ts';
-import { DOWN, FakeNetwork } from '../support/network.ts';
+import { DOWN, FakeNetwork, NO_WORLD } from '../support/network.ts';
 import { NOW } from '../support/pods.ts';
 
 const slice = (endpoints: Endpoint[], parts: Partial<EndpointSlice> = {}): EndpointSlice => ({
@@ -26,6 +26,7 @@ const slice = (endpoints: Endpoint[], parts: Partial<EndpointSlice> = {}): Endpo
 });
 
 const context = (network = new FakeNetwork(), parts: Partial<MirrorContext> = {}): MirrorContext => ({
+  ...NO_WORLD,
   owner: 'rome',
   homeNamespace: 'shop',
   tenantNamespace: 'tenant',

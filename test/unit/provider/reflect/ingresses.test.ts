@@ -8,10 +8,11 @@ import {
   servicesOf,
 } from '../../../../src/provider/reflect/ingresses.ts';
 import type { Forged, MirrorContext } from '../../../../src/provider/reflect/mirrored-kind.ts';
-import { FakeNetwork } from '../support/network.ts';
+import { FakeNetwork, NO_WORLD } from '../support/network.ts';
 import { NOW } from '../support/pods.ts';
 
 const CONTEXT: MirrorContext = {
+  ...NO_WORLD,
   owner: 'rome',
   homeNamespace: 'shop',
   tenantNamespace: 'tenant',

@@ -18,7 +18,8 @@ const stateOf = (
     state: (_kind: string, name: string) => copies[name] ?? 'ready',
   } as unknown as Reflector;
   const tokens = { state: () => 'ready' } as unknown as TokenReconciler;
-  const parts = { reflector, tokens, storage: { state: () => [] }, homeDns };
+  const policies = { obstacle: () => undefined };
+  const parts = { reflector, tokens, storage: { state: () => [] }, homeDns, policies };
   return referenceState(homePod({ spec }), parts);
 };
 const notesOf = (spec: Partial<PodSpec>, copies: Record<string, Copy>): readonly string[] =>

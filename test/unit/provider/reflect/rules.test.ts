@@ -49,6 +49,7 @@ describe('which rule', () => {
       'secrets Referenced',
       'services None',
       'ingresses.networking.k8s.io All',
+      'networkpolicies.networking.k8s.io All',
       'crontabs.stable.example.com All',
     ]);
   });

@@ -2,10 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { Service } from '../../../../src/api/wire.ts';
 import type { MirrorContext } from '../../../../src/provider/reflect/mirrored-kind.ts';
 import { serviceKind } from '../../../../src/provider/reflect/services.ts';
-import { FakeNetwork } from '../support/network.ts';
+import { FakeNetwork, NO_WORLD } from '../support/network.ts';
 import { NOW } from '../support/pods.ts';
 
 const CONTEXT: MirrorContext = {
+  ...NO_WORLD,
   owner: 'rome',
   homeNamespace: 'shop',
   tenantNamespace: 'tenant',

@@ -7,6 +7,7 @@ import type {
 } from '../../../../src/api/tunnel.ts';
 import { ViewTable } from '../../../../src/network/views.ts';
 import { type NetworkView, NO_NETWORK } from '../../../../src/provider/network-view.ts';
+import type { MirrorContext } from '../../../../src/provider/reflect/mirrored-kind.ts';
 
 /** A network that the test switches. */
 export class FakeNetwork implements NetworkView {
@@ -35,6 +36,10 @@ export class FakeNetwork implements NetworkView {
 
   ownOf(address: string): string | undefined {
     return new ViewTable(this.#seenAs).translateBack(address);
+  }
+
+  get prefixes(): NetworkView['prefixes'] {
+    return { exported: this.#seenAs, theirs: this.#views.filter(({ use }) => use === 'Pods') };
   }
 
   get homeApiServer(): HomeApiServerView {
@@ -77,3 +82,9 @@ export class FakeNetwork implements NetworkView {
 }
 
 export const DOWN: NetworkState = { kind: 'Down', reason: 'NoAnswer', message: 'no probe came back' };
+
+/** For kinds that ask for neither pods of home nor its DNS. */
+export const NO_WORLD: Pick<MirrorContext, 'dns' | 'world'> = {
+  dns: { own: { nameservers: [], domain: undefined }, way: { kind: 'NotChosen' } },
+  world: { namespaces: () => [], podsIn: () => [] },
+};

@@ -1,0 +1,202 @@
+import {
+  type GuestNetworkPolicy,
+  guestNetworkPolicies,
+  type GuestNetworkPolicyStatus,
+  LABEL_GUEST_NETWORK_POLICY,
+} from '../../api/guest-network-policy.ts';
+import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { ANNOTATION_HOME_NAMESPACE, ANNOTATION_PEER_PREFIXES } from '../../api/names.ts';
+import type { NetworkPolicy } from '../../api/network-policy.ts';
+import { namespaces, networkPolicies } from '../../api/resources.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
+import type { Namespace } from '../../api/wire.ts';
+import { applyManifests } from '../../kube/apply.ts';
+import type { Cache } from '../../kube/cache.ts';
+import { Controller } from '../../kube/controller.ts';
+import { keyOf, refOf } from '../../kube/store.ts';
+import { replaceStatusIfDiffers } from '../../kube/write.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
+import type { HostingParts } from '../parts.ts';
+import { isAsManifest } from './as-manifest.ts';
+import { forgeGuestPolicy } from './guest-policy.ts';
+import { guestBounds, ISOLATION_NAME, type NetworkPolicyManifest, OwnRangesCache } from './isolation.ts';
+
+interface GuestPoliciesOptions extends Omit<HostingParts, 'events' | 'random'> {
+  /** Where the network publishes the addresses of this cluster. */
+  systemNamespace: string;
+}
+
+const BY_NAMESPACE = 'namespace';
+const BY_PEER = 'peer';
+const CONCURRENCY = 4;
+
+/**
+ * Makes a NetworkPolicy of each GuestNetworkPolicy, of what this cluster allows pods of that peer, and says when it is in force. When
+ * what is allowed changes (addresses of this cluster, those of the peer, its namespaces), all are made anew.
+ */
+export class GuestPolicies implements Component {
+  readonly name = 'network policies of guests';
+  readonly #options: GuestPoliciesOptions;
+  readonly #asked: Cache<GuestNetworkPolicy>;
+  readonly #made: Cache<NetworkPolicy>;
+  readonly #isolations: Cache<NetworkPolicy>;
+  readonly #namespaces: Cache<Namespace>;
+  readonly #own: OwnRangesCache;
+  readonly #controller: Controller;
+  readonly #background = new Background();
+
+  constructor(options: GuestPoliciesOptions) {
+    this.#options = options;
+    const { caches, clock, metrics } = options;
+    this.#asked = caches.of(guestNetworkPolicies, {
+      indexes: { [BY_NAMESPACE]: ({ metadata }) => [metadata.namespace ?? ''] },
+    });
+    // One watch.
+    const list = { labelSelector: `${LABEL_APP_NAME}=${APP_NAME}` };
+    this.#made = caches.of(networkPolicies, {
+      list,
+      only: ({ metadata }) => metadata.labels?.[LABEL_GUEST_NETWORK_POLICY] !== undefined,
+    });
+    this.#isolations = caches.of(networkPolicies, {
+      list,
+      only: ({ metadata }) => metadata.name === ISOLATION_NAME,
+      name: 'cache of isolations',
+    });
+    this.#namespaces = caches.of(namespaces, {
+      only: ({ metadata }) => metadata.labels?.[LABEL_PEER] !== undefined,
+      indexes: { [BY_PEER]: ({ metadata }) => [metadata.labels?.[LABEL_PEER] ?? ''] },
+    });
+    this.#own = new OwnRangesCache(caches, options.systemNamespace);
+    this.#controller = new Controller({
+      clock,
+      log: options.log.named('guest-policies'),
+      name: 'guest-policies',
+      concurrency: CONCURRENCY,
+      reconcile: async (key, { signal }) => this.#reconcile(key, signal),
+      ...(metrics && { metrics }),
+    });
+  }
+
+  /** Returns at once: peering works without it. */
+  start(signal: AbortSignal): void {
+    this.#asked.onChange((key) => this.#controller.add(key));
+    this.#made.onChange((_key, ...states) => {
+      for (const state of states) if (state !== undefined) this.#controller.add(sourceOf(state));
+    });
+    this.#isolations.onChange((key, current, previous) => {
+      if (!current !== !previous) this.#addAllIn(refOf(key).namespace ?? '');
+    });
+    this.#namespaces.onChange((_name, current, previous) => {
+      if (deepEqual(factsOf(current), factsOf(previous))) return;
+      for (const state of [current, previous]) if (state !== undefined) this.#addAllOf(peerOf(state));
+    });
+    this.#own.onChange(() => this.#addAll());
+    this.#background.run(async (stopped) => {
+      await Promise.allSettled(this.#caches.map(async (cache) => cache.start(stopped)));
+      this.#addAll();
+    });
+    this.#controller.start(signal);
+  }
+
+  async stop(): Promise<void> {
+    await this.#background.stop();
+    await this.#controller.stop();
+    await Promise.all(this.#caches.map(async (cache) => cache.stop()));
+  }
+
+  /** How many a peer has here. */
+  countOf(peer: string): number {
+    const all = this.#namespaces.byIndex(BY_PEER, peer);
+    return all.reduce(
+      (sum, { metadata }) => sum + this.#asked.byIndex(BY_NAMESPACE, metadata.name).length,
+      0,
+    );
+  }
+
+  get #caches(): Pick<Cache<Namespace>, 'start' | 'stop' | 'synced'>[] {
+    return [this.#asked, this.#made, this.#isolations, this.#namespaces, this.#own.cache];
+  }
+
+  #addAll(): void {
+    for (const asked of this.#asked.list()) this.#controller.add(keyOf(asked));
+  }
+
+  #addAllIn(namespace: string): void {
+    for (const asked of this.#asked.byIndex(BY_NAMESPACE, namespace)) this.#controller.add(keyOf(asked));
+  }
+
+  #addAllOf(peer: string): void {
+    for (const { metadata } of this.#namespaces.byIndex(BY_PEER, peer)) this.#addAllIn(metadata.name);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    if (!this.#caches.every(({ synced }) => synced)) return;
+    const asked = this.#asked.get(key);
+    const tenant = this.#namespaces.get(refOf(key).namespace ?? '');
+    // What was made goes with its owner, and everything goes with its namespace.
+    if (asked === undefined || tenant === undefined || tenant.metadata.deletionTimestamp !== undefined)
+      return;
+    if (asked.metadata.deletionTimestamp !== undefined) return;
+    const { client } = this.#options;
+    const peer = peerOf(tenant);
+    const { policy, closed } = forgeGuestPolicy(asked, {
+      peer,
+      bounds: this.#bounds(tenant),
+      tenantOf: (home) => this.#tenantOf(peer, home),
+    });
+    const made = this.#made.get(`${policy.metadata.namespace}/${policy.metadata.name}`);
+    const problem =
+      made !== undefined && isAsManifest(made, policy) ? undefined : await this.#apply(policy, signal);
+    const status: GuestNetworkPolicyStatus =
+      problem === undefined
+        ? { observedGeneration: asked.metadata.generation ?? 1, ...(closed.length > 0 && { closed }) }
+        : { closed: [`all: ${problem}`.slice(0, MAX_MESSAGE_LENGTH)] };
+    const named = { apiVersion: 'tributary.dev/v1alpha1', kind: 'GuestNetworkPolicy', ...asked };
+    await replaceStatusIfDiffers(client, guestNetworkPolicies, named, { status, signal }).catch(
+      // It has changed meanwhile, and comes again.
+      ignoring('NotFound', 'Conflict'),
+    );
+  }
+
+  /** Why the API server does not take it: a peer may have written what no NetworkPolicy can have. */
+  async #apply(policy: NetworkPolicyManifest, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      await applyManifests(this.#options.client, [policy], { signal });
+      return undefined;
+    } catch (error) {
+      if (hasCode(error, 'Invalid')) return errorMessage(error);
+      throw error;
+    }
+  }
+
+  /** A tenant that is not kept apart has no policy that closes all of its pods. */
+  #bounds({ metadata }: Namespace): ReturnType<typeof guestBounds> | undefined {
+    if (this.#isolations.get(`${metadata.name}/${ISOLATION_NAME}`) === undefined) return undefined;
+    const prefixes = metadata.annotations?.[ANNOTATION_PEER_PREFIXES]?.split(',') ?? [];
+    return guestBounds({ peer: metadata.labels?.[LABEL_PEER] ?? '', prefixes, own: this.#own.current });
+  }
+
+  #tenantOf(peer: string, home: string): string | undefined {
+    return this.#namespaces
+      .byIndex(BY_PEER, peer)
+      .find(({ metadata }) => metadata.annotations?.[ANNOTATION_HOME_NAMESPACE] === home)?.metadata.name;
+  }
+}
+
+const peerOf = ({ metadata }: Namespace): string => metadata.labels?.[LABEL_PEER] ?? '';
+
+/** What of a tenant namespace decides what its pods are allowed. */
+const factsOf = (namespace: Namespace | undefined): unknown =>
+  namespace && [
+    peerOf(namespace),
+    namespace.metadata.annotations?.[ANNOTATION_PEER_PREFIXES],
+    namespace.metadata.annotations?.[ANNOTATION_HOME_NAMESPACE],
+    namespace.metadata.deletionTimestamp,
+  ];
+
+/** The key of the one that it was made from. */
+const sourceOf = ({ metadata }: NetworkPolicy): string =>
+  `${metadata.namespace}/${metadata.ownerReferences?.[0]?.name ?? ''}`;

@@ -1,0 +1,50 @@
+import { ANNOTATION_SHARING_POLICY } from '../api/names.ts';
+import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
+import { present } from '../lib/fields.ts';
+import type { ForgeContext } from './forge/context.ts';
+import type { HomeApiServerWay } from './home-api-server.ts';
+import type { HomeDnsWay } from './home-dns.ts';
+import type { NetworkView } from './network-view.ts';
+import type { PolicyStates } from './policy-states.ts';
+import type { ReturnedPods } from './returned-pods.ts';
+
+interface ForgeContextParts {
+  virtualNode: Pick<VirtualNode, 'metadata'>;
+  nodeName: string;
+  nodeAddress: string;
+  homeApiServer: HomeApiServerWay;
+  homeDns: HomeDnsWay;
+  network: NetworkView;
+  returned: Pick<ReturnedPods, 'addressOf' | 'isReady'>;
+  policies: Pick<PolicyStates, 'marks'>;
+}
+
+/** What pods of one namespace are translated with, as it is now. */
+export function forgeContext({ tenantNamespace }: NamespaceMapping, parts: ForgeContextParts): ForgeContext {
+  const {
+    virtualNode,
+    nodeName,
+    nodeAddress,
+    homeApiServer: way,
+    homeDns: dns,
+    network,
+    returned,
+    policies,
+  } = parts;
+  const { name, annotations } = virtualNode.metadata;
+  return {
+    virtualNode: name,
+    nodeName,
+    nodeAddress,
+    tenantNamespace,
+    ...present({ sharingPolicy: annotations?.[ANNOTATION_SHARING_POLICY] }),
+    ...(way.kind === 'At' ? { homeApiServer: way } : { noHomeApiServer: way.message }),
+    ...(dns.kind === 'At' && { homeDns: dns }),
+    ...(dns.kind === 'None' && { noHomeDns: dns.message }),
+    network: network.state.kind,
+    homeViewOf: (address) => network.homeViewOf(address),
+    policyMarks: (pod) => policies.marks(pod),
+    returnedTo: (uid, address) => returned.addressOf(uid, address),
+    isReturnedReady: (uid, address) => returned.isReady(uid, address),
+  };
+}

@@ -1,0 +1,121 @@
+import type { GuestNetworkPolicy } from '../api/guest-network-policy.ts';
+import { matchesSelector } from '../api/label-selector.ts';
+import { MAX_MESSAGE_LENGTH } from '../api/limits.ts';
+import { OFFLOADED_REASONS } from '../api/names.ts';
+import { LABEL_GUEST_POLICY, type NetworkPolicy, policyTypesOf } from '../api/network-policy.ts';
+import type { StricterPolicy } from '../api/virtual-node.ts';
+import type { Pod } from '../api/wire.ts';
+import { shownText } from '../lib/untrusted.ts';
+import type { Refusal } from './pods/refusal.ts';
+import type { Mirror } from './reflect/mirror.ts';
+import type { OpenKind } from './reflect/mirror-sides.ts';
+import { isInForce, networkPolicyKind } from './reflect/network-policies.ts';
+import type { HomePolicyWorld } from './reflect/policy-world.ts';
+import type { Tenant, Tenants } from './tenants.ts';
+
+interface PolicyStatesOptions {
+  tenants: Tenants;
+  mirror: Pick<Mirror, 'isSelected' | 'told'>;
+  world: Pick<HomePolicyWorld, 'problem'>;
+}
+
+/** As the CRD has it. */
+const MAX_STRICTER = 64;
+const KIND = networkPolicyKind.kind;
+
+/** Which NetworkPolicies of home select a pod, and where they stand over there. */
+export class PolicyStates {
+  readonly #options: PolicyStatesOptions;
+
+  constructor(options: PolicyStatesOptions) {
+    this.#options = options;
+  }
+
+  /** Why the pod may not be begun yet; undefined: all policies that select it are in force over there, or there are none. */
+  obstacle(pod: Pod): Refusal | undefined {
+    const tenant = this.#options.tenants.of(pod.metadata.namespace ?? '');
+    const open = openIn(tenant);
+    if (tenant === undefined || open === undefined) return undefined;
+    if (!open.home.synced)
+      return waiting(`NetworkPolicies of its namespace are not read yet${because(open.home.contact.error)}`);
+    const late = this.#selecting(tenant, open, pod).find(
+      (policy) => !isInForce(policy, copyOf(tenant, open, policy)),
+    );
+    if (late === undefined) return undefined;
+    const why =
+      this.#options.mirror.told(KIND, tenant.mapping.homeNamespace, late.metadata.name) ??
+      copyOf(tenant, open, late)?.status?.closed?.[0] ??
+      open.remote.contact.error ??
+      this.#options.world.problem;
+    return waiting(
+      `NetworkPolicy "${late.metadata.name}" selects the pod, and is not in force in the foreign cluster${because(why)}`,
+    );
+  }
+
+  /** Labels that make the pod obey them over there, or null where none is to be; undefined: not known, and nothing is to change. */
+  marks(pod: Pod): Record<string, 'true' | null> | undefined {
+    const tenant = this.#options.tenants.of(pod.metadata.namespace ?? '');
+    const open = openIn(tenant);
+    if (tenant === undefined || open === undefined) return NO_MARKS;
+    if (!open.home.synced || this.obstacle(pod) !== undefined) return undefined;
+    const types = this.#selecting(tenant, open, pod).flatMap(({ spec = {} }) => policyTypesOf(spec));
+    const closed = types.map((type) => [LABEL_GUEST_POLICY[type], 'true'] as const);
+    return { ...NO_MARKS, ...Object.fromEntries(closed) };
+  }
+
+  /** Policies that close more over there than at home. */
+  stricter(): StricterPolicy[] {
+    const all = [...this.#options.tenants.all()].flatMap((tenant) => this.#stricterIn(tenant));
+    return all.slice(0, MAX_STRICTER);
+  }
+
+  #stricterIn(tenant: Tenant): StricterPolicy[] {
+    const open = openIn(tenant);
+    if (open?.home.synced !== true) return [];
+    const { homeNamespace } = tenant.mapping;
+    return ([...open.home.list()] as NetworkPolicy[])
+      .filter(({ metadata }) => this.#options.mirror.isSelected(KIND, homeNamespace, metadata.name))
+      .toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1))
+      .flatMap((policy) => {
+        const { name } = policy.metadata;
+        const said = this.#options.mirror.told(KIND, homeNamespace, name);
+        const closed = copyOf(tenant, open, policy)?.status?.closed ?? [];
+        const messages = [
+          ...(said === undefined ? [] : [said]),
+          ...closed.map((text) => `the provider: ${text}`),
+        ];
+        return messages.length === 0
+          ? []
+          : [{ homeNamespace, policy: name, message: shownText(messages.join('; '), MAX_MESSAGE_LENGTH) }];
+      });
+  }
+
+  #selecting({ mapping }: Tenant, { home }: OpenKind, { metadata }: Pod): NetworkPolicy[] {
+    return ([...home.list()] as NetworkPolicy[]).filter(
+      (policy) =>
+        matchesSelector(policy.spec?.podSelector ?? {}, metadata.labels ?? {}) &&
+        this.#options.mirror.isSelected(KIND, mapping.homeNamespace, policy.metadata.name),
+    );
+  }
+}
+
+const NO_MARKS: Readonly<Record<string, null>> = Object.fromEntries(
+  Object.values(LABEL_GUEST_POLICY).map((key) => [key, null]),
+);
+
+/** Undefined where the rules of the namespace leave policies at home. */
+const openIn = (tenant: Tenant | undefined): OpenKind | undefined => {
+  const open = tenant?.mirror.of(KIND);
+  return open?.ruled.rule.policy === 'None' ? undefined : open;
+};
+
+const copyOf = (
+  { mapping }: Tenant,
+  { remote }: OpenKind,
+  { metadata }: NetworkPolicy,
+): GuestNetworkPolicy | undefined =>
+  remote.get(`${mapping.tenantNamespace}/${metadata.name}`) as GuestNetworkPolicy | undefined;
+
+const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);
+
+const waiting = (message: string): Refusal => ({ reason: OFFLOADED_REASONS.networkPolicy, message });

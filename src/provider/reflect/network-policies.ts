@@ -1,0 +1,64 @@
+/** How a NetworkPolicy of home is kept in the tenant namespace: as a GuestNetworkPolicy, since peers make no NetworkPolicies. Pure. */
+import { type GuestNetworkPolicy, guestNetworkPolicies } from '../../api/guest-network-policy.ts';
+import { ANNOTATION_HOME_GENERATION } from '../../api/names.ts';
+import type { NetworkPolicy } from '../../api/network-policy.ts';
+import { networkPolicies } from '../../api/resources.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
+import {
+  type Forged,
+  mayBeCopied,
+  mergedMeta,
+  type MirrorContext,
+  type MirroredKind,
+  mirroredMeta,
+  SAME_NAME,
+} from './mirrored-kind.ts';
+import { forgePolicySpec, selectsPeers } from './policy-rules.ts';
+
+export const NOT_EXACT = 'PolicyStricterAbroad';
+
+export const networkPolicyKind: MirroredKind<NetworkPolicy, GuestNetworkPolicy> = {
+  kind: 'networkpolicies.networking.k8s.io',
+  type: networkPolicies,
+  copyType: guestNetworkPolicies,
+  ruledBy: { group: 'networking.k8s.io', resource: 'networkpolicies' },
+  needsNetwork: false,
+  needsPods: ({ spec = {} }) => selectsPeers(spec),
+  ...SAME_NAME,
+  select: mayBeCopied,
+  forge,
+  mustReplace: () => false,
+  merge: (copy, wanted) => ({
+    ...copy,
+    spec: wanted.spec,
+    metadata: mergedMeta(copy.metadata, wanted.metadata, [ANNOTATION_HOME_GENERATION]),
+  }),
+};
+
+function forge({ metadata, spec = {} }: NetworkPolicy, context: MirrorContext): Forged<GuestNetworkPolicy> {
+  const { spec: forged, notes } = forgePolicySpec(spec, context);
+  const [first] = notes;
+  const others = notes.length > 1 ? `; and ${notes.length - 1} more` : '';
+  const annotations = { [ANNOTATION_HOME_GENERATION]: generationOf({ metadata }) };
+  return {
+    object: {
+      apiVersion: API_VERSION,
+      kind: guestNetworkPolicies.kind,
+      metadata: mirroredMeta(metadata.name, context, { labels: {}, annotations }),
+      spec: forged,
+    },
+    ...(first !== undefined && {
+      leftOut: { reason: NOT_EXACT, message: `stricter over there: ${first}${others}` },
+    }),
+  };
+}
+
+/** Which one, and of which generation. */
+const generationOf = ({ metadata: { uid, generation = 1 } }: Pick<NetworkPolicy, 'metadata'>): string =>
+  `${uid}/${generation}`;
+
+/** Whether what the policy says now is in force over there. Addresses of pods may change later; they open, and do not close. */
+export const isInForce = (policy: NetworkPolicy, copy: GuestNetworkPolicy | undefined): boolean =>
+  copy !== undefined &&
+  copy.metadata.annotations?.[ANNOTATION_HOME_GENERATION] === generationOf(policy) &&
+  copy.status?.observedGeneration === copy.metadata.generation;

@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type GuestNetworkPolicy, guestNetworkPolicies } from '../../../../src/api/guest-network-policy.ts';
+import type { NetworkPolicySpec } from '../../../../src/api/network-policy.ts';
+import type { ReflectionRule } from '../../../../src/api/reflection.ts';
+import { namespaces, networkPolicies, pods } from '../../../../src/api/resources.ts';
+import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
+import { FakeNetwork } from '../support/network.ts';
+import { World } from '../support/world.ts';
+
+/** NetworkPolicies of home, over there: nothing runs that they do not close yet. */
+
+const PLURAL = 'guestnetworkpolicies.tributary.dev';
+const POLICIES = 'networkpolicies.networking.k8s.io';
+const MARK = 'tributary.dev/ingress-policy';
+let world: World;
+let network: FakeNetwork;
+
+async function up(types = [guestNetworkPolicies]): Promise<void> {
+  world = await new World({ types }).up();
+  world.network = network = new FakeNetwork();
+}
+beforeEach(async () => up());
+afterEach(async () => world.down());
+
+const policy = (name: string, spec: NetworkPolicySpec = { podSelector: {}, ingress: [] }): void =>
+  void world.home.seed(networkPolicies, { metadata: { namespace: 'shop', name, generation: 1 }, spec });
+const copy = (name = 'deny'): GuestNetworkPolicy | undefined =>
+  world.foreign.storage.get(PLURAL, `tenant/${name}`) as GuestNetworkPolicy | undefined;
+/** As the provider does. */
+function putInForce(name = 'deny', closed?: string[]): void {
+  const found = copy(name);
+  if (found === undefined) throw new Error(`no copy of ${name}`);
+  const status = { observedGeneration: found.metadata.generation ?? 1, ...(closed && { closed }) };
+  world.foreign.storage.update(PLURAL, { ...found, status } as never);
+}
+const untilCopied = async (name = 'deny'): Promise<void> =>
+  world.until(`${name} is over there`, () => copy(name) !== undefined);
+const marks = (name: string): unknown => world.body(name)?.metadata.labels?.[MARK];
+const virtualNode = (): VirtualNode =>
+  world.home.storage.get('virtualnodes.tributary.dev', 'rome') as unknown as VirtualNode;
+function rule(policy: ReflectionRule['policy']): void {
+  const node = virtualNode();
+  const reflection = [{ group: 'networking.k8s.io', resource: 'networkpolicies', policy }];
+  const mapping = { homeNamespace: 'shop', tenantNamespace: 'tenant', reflection };
+  world.home.storage.update('virtualnodes.tributary.dev', {
+    ...node,
+    spec: { ...node.spec, namespaces: [mapping] },
+  } as never);
+}
+
+describe('a pod', () => {
+  test('waits until the policies that select it are in force, says so, and then obeys them', async () => {
+    policy('deny');
+    world.addPod('web');
+    await world.start();
+    await untilCopied();
+    await world.until('the pod says what it waits for', () =>
+      JSON.stringify(world.status('web')).includes('NetworkPolicy \\"deny\\" selects the pod'),
+    );
+    expect(world.body('web')).toBeUndefined();
+    putInForce();
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    expect(marks('web')).toBe('true');
+    expect(world.events).toContain(
+      'NetworkPolicyNotInForce: NetworkPolicy "deny" selects the pod, and is not in force in the foreign cluster',
+    );
+  });
+
+  test('that no policy selects does not wait', async () => {
+    policy('deny', { podSelector: { matchLabels: { app: 'db' } }, ingress: [] });
+    world.addPod('web');
+    await world.start();
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    expect(marks('web')).toBeUndefined();
+  });
+
+  test('that runs obeys a policy that comes when it is in force, and no longer one that has gone', async () => {
+    world.addPod('web');
+    await world.start();
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    const uid = world.body('web')?.metadata.uid;
+    policy('deny');
+    await untilCopied();
+    await world.until('the policy is seen', () => virtualNode().status !== undefined);
+    expect(marks('web')).toBeUndefined();
+    putInForce();
+    await world.until('it obeys', () => marks('web') === 'true');
+    world.home.storage.remove(POLICIES, 'shop/deny');
+    await world.until('it does not any more', () => marks('web') === undefined);
+    await world.until('the copy has gone', () => copy() === undefined);
+    expect(world.body('web')?.metadata.uid).toBe(uid);
+  });
+
+  test('waits for a changed policy, too', async () => {
+    policy('deny');
+    await world.start();
+    await untilCopied();
+    putInForce();
+    const changed = world.home.storage.get(POLICIES, 'shop/deny');
+    world.home.storage.update(POLICIES, {
+      ...changed,
+      metadata: { ...changed?.metadata, generation: 2 },
+      spec: { podSelector: {}, ingress: [{ from: [{ ipBlock: { cidr: '198.51.100.0/24' } }] }] },
+    } as never);
+    world.addPod('web');
+    await world.until('the copy has changed', () => copy()?.spec.ingress !== undefined);
+    expect(world.body('web')).toBeUndefined();
+    putInForce();
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+  });
+
+  test('does not wait where the rules of its namespace leave policies at home', async () => {
+    policy('deny');
+    world.addPod('web');
+    await world.start();
+    await untilCopied();
+    rule('None');
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    await world.until('the copy has gone', () => copy() === undefined);
+    expect(marks('web')).toBeUndefined();
+  });
+
+  test('is not made where the provider knows no policies of its guests, and says why', async () => {
+    await world.down();
+    await up([]);
+    policy('deny');
+    world.addPod('web');
+    await world.start();
+    await world.until('the pod says so', () =>
+      JSON.stringify(world.status('web') ?? {}).includes('not in force'),
+    );
+    await world.until('people are told', () =>
+      world.events.some((event) =>
+        event.startsWith('KindNotServed: the foreign cluster does not take networkpolicies'),
+      ),
+    );
+    expect(world.body('web')).toBeUndefined();
+    rule('None');
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+  });
+});
+
+describe('a policy', () => {
+  test('follows the pods that it selects, wherever they are, by the addresses that the foreign cluster sees', async () => {
+    world.home.seed(namespaces, { metadata: { name: 'lab', labels: { team: 'research' } } });
+    const seed = (name: string, ip: string): void =>
+      void world.home.seed(pods, {
+        metadata: { namespace: 'lab', name },
+        spec: { nodeName: 'node-1', containers: [] },
+        status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] },
+      });
+    seed('one', '10.1.0.4');
+    policy('deny', {
+      podSelector: {},
+      ingress: [{ from: [{ namespaceSelector: { matchLabels: { team: 'research' } } }] }],
+    });
+    await world.start();
+    const blocks = (): unknown =>
+      copy()
+        ?.spec.ingress?.[0]?.from?.flatMap(({ ipBlock }) => ipBlock?.cidr ?? [])
+        .join();
+    await world.until('the pod may come in', () => blocks() === '100.99.0.4/32');
+    seed('two', '10.1.0.5');
+    await world.until('both may', () => blocks() === '100.99.0.4/31');
+    world.home.storage.remove('pods', 'lab/one');
+    await world.until('the other may', () => blocks() === '100.99.0.5/32');
+    network.set({ seenAs: [{ prefix: '10.1.0.0/16', as: '100.77.0.0/16' }] });
+    await world.until('by another address', () => blocks() === '100.77.0.5/32');
+  });
+
+  test('that is stricter over there is named, with the cause, and no longer when it is not', async () => {
+    policy('deny', {
+      podSelector: {},
+      policyTypes: ['Egress'],
+      egress: [{ to: [{ ipBlock: { cidr: '192.168.7.0/24' } }] }],
+    });
+    await world.start();
+    await untilCopied();
+    putInForce('deny', ['egress rule 2: 198.51.100.0/24 is closed to pods of peers']);
+    const said = (): string => JSON.stringify(virtualNode().status?.stricterPolicies ?? []);
+    await world.until('the VirtualNode names it', () => said().includes('the provider: egress rule 2'));
+    expect(virtualNode().status?.stricterPolicies).toEqual([
+      {
+        homeNamespace: 'shop',
+        policy: 'deny',
+        message:
+          "PolicyStricterAbroad: stricter over there: egress rule 1: 192.168.7.0/24 is not of this cluster's pods, nor outside: " +
+          'over there it is another network; the provider: egress rule 2: 198.51.100.0/24 is closed to pods of peers',
+      },
+    ]);
+    world.home.storage.remove(POLICIES, 'shop/deny');
+    await world.until('nothing is stricter', () => said() === '[]');
+  });
+});

@@ -1,0 +1,424 @@
+import { describe, expect, test } from '@jest/globals';
+import type { GuestNetworkPolicy } from '../../../../src/api/guest-network-policy.ts';
+import {
+  LABEL_GUEST_POLICY,
+  type NetworkPolicySpec,
+  type PolicyPeer,
+  type PolicyPort,
+  policyTypesOf,
+} from '../../../../src/api/network-policy.ts';
+import { type LabelSelector, matchesSelector } from '../../../../src/api/label-selector.ts';
+import type { Namespace, Pod } from '../../../../src/api/wire.ts';
+import { forgeGuestPolicy } from '../../../../src/hosting/tenants/guest-policy.ts';
+import {
+  forgeIsolation,
+  guestBounds,
+  type IsolationFacts,
+} from '../../../../src/hosting/tenants/isolation.ts';
+import { forgePolicySpec, type PolicyContext } from '../../../../src/provider/reflect/policy-rules.ts';
+import { allows, type Party, type PolicyWorldModel } from '../../../support/policy-model.ts';
+import { type Chance, seeded } from '../../../support/seed.ts';
+import { FakeNetwork } from '../support/network.ts';
+import { NOW } from '../support/pods.ts';
+
+/**
+ * The whole way of a NetworkPolicy: what home says, what the agent asks for, what the provider makes, and what packets are let through,
+ * by a model of NetworkPolicies that is no part of the product. Home's pods are in 10.1.0.0/16, over there 100.99.0.0/16. Pods over
+ * there are in 10.0.0.0/16, at home 100.64.0.0/16.
+ */
+
+const NAMESPACES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  shop: { 'kubernetes.io/metadata.name': 'shop', team: 'sales' },
+  stock: { 'kubernetes.io/metadata.name': 'stock', team: 'sales' },
+  lab: { 'kubernetes.io/metadata.name': 'lab', team: 'research' },
+  'kube-system': { 'kubernetes.io/metadata.name': 'kube-system' },
+};
+/** `lab` is not offloaded. */
+const TENANTS: Readonly<Record<string, string>> = { shop: 'rome-shop', stock: 'rome-stock' };
+const PORTS = { http: 8080, metrics: 9090 };
+
+interface Body {
+  name: string;
+  namespace: string;
+  labels: Record<string, string>;
+  /** The last two numbers of its address. */
+  host: string;
+  isAbroad?: boolean;
+  isThird?: boolean;
+}
+const BODIES: readonly Body[] = [
+  { name: 'web', namespace: 'shop', labels: { app: 'web' }, host: '1.1', isAbroad: true },
+  { name: 'db', namespace: 'shop', labels: { app: 'db', tier: 'back' }, host: '1.2', isAbroad: true },
+  { name: 'box', namespace: 'stock', labels: { app: 'box' }, host: '1.3', isAbroad: true },
+  { name: 'web-home', namespace: 'shop', labels: { app: 'web' }, host: '2.1' },
+  { name: 'db-home', namespace: 'shop', labels: { app: 'db', tier: 'back' }, host: '2.2' },
+  { name: 'box-home', namespace: 'stock', labels: { app: 'box' }, host: '2.3' },
+  { name: 'probe', namespace: 'lab', labels: { app: 'web' }, host: '2.4' },
+  { name: 'coredns', namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' }, host: '2.5' },
+  // In a third cluster, which home sees and forwards.
+  { name: 'web-third', namespace: 'shop', labels: { app: 'web' }, host: '3.1', isThird: true },
+];
+const network = new FakeNetwork();
+network.set({
+  seenAs: [
+    { prefix: '10.1.0.0/16', as: '100.99.0.0/16' },
+    { prefix: '100.80.0.0/16', as: '100.98.0.0/16' },
+  ],
+});
+const addressAtHome = ({ host, isAbroad, isThird }: Body): string =>
+  isThird === true ? `100.80.${host}` : isAbroad === true ? `100.64.${host}` : `10.1.${host}`;
+const addressAbroad = ({ host, isAbroad, isThird }: Body): string =>
+  isThird === true ? `100.98.${host}` : isAbroad === true ? `10.0.${host}` : `100.99.${host}`;
+
+const meta = (name: string): Pod['metadata'] => ({
+  name,
+  uid: name,
+  resourceVersion: '1',
+  creationTimestamp: NOW,
+});
+const context: PolicyContext = {
+  homeNamespace: 'shop',
+  network,
+  dns: { own: { nameservers: ['10.96.0.10'], domain: 'cluster.local' }, way: { kind: 'NotChosen' } },
+  world: {
+    namespaces: () =>
+      Object.entries(NAMESPACES).map(([name, labels]): Namespace => ({
+        metadata: { ...meta(name), labels: { ...labels } },
+      })),
+    podsIn: (namespace) =>
+      BODIES.filter((body) => body.namespace === namespace).map((body): Pod => ({
+        metadata: { ...meta(body.name), namespace, labels: body.labels },
+        spec: {
+          containers: [
+            {
+              name: 'c',
+              ports: Object.entries(PORTS).map(([name, containerPort]) => ({ name, containerPort })),
+            },
+          ],
+        },
+        status: { podIPs: [{ ip: addressAtHome(body) }] },
+      })),
+  },
+};
+
+const FACTS: IsolationFacts = {
+  peer: 'rome',
+  prefixes: ['100.99.0.0/16', '100.98.0.0/16'],
+  own: { inside: ['10.0.0.0/16', '10.97.0.0/16'], nodes: ['192.168.7.4/32'], beside: [] },
+};
+/** Pods and addresses that are no bodies of home. */
+const OTHERS: readonly { name: string; home: Party; abroad: Party }[] = [
+  { name: 'the Internet', home: { address: '198.51.100.8' }, abroad: { address: '198.51.100.8' } },
+  { name: 'a network beside home', home: { address: '10.200.0.9' }, abroad: { address: '10.200.0.9' } },
+];
+
+function atHome(policies: readonly NetworkPolicySpec[]): PolicyWorldModel {
+  return { namespaces: NAMESPACES, policies: policies.map((spec) => ({ namespace: 'shop', spec })) };
+}
+
+function abroad(policies: readonly NetworkPolicySpec[]): PolicyWorldModel {
+  const made = policies.map((spec, index) => {
+    const { spec: forged } = forgePolicySpec(spec, context);
+    const copy: GuestNetworkPolicy = {
+      metadata: { ...meta(`p${index}`), namespace: 'rome-shop' },
+      spec: JSON.parse(JSON.stringify(forged)) as GuestNetworkPolicy['spec'],
+    };
+    const facts = { peer: 'rome', bounds: guestBounds(FACTS), tenantOf: (home: string) => TENANTS[home] };
+    return forgeGuestPolicy(copy, facts).policy.spec ?? {};
+  });
+  const isolation = Object.values(TENANTS).flatMap((namespace) =>
+    forgeIsolation(namespace, {}, FACTS).map(({ spec = {} }) => ({ namespace, spec })),
+  );
+  const namespaces = Object.fromEntries([
+    ...Object.values(TENANTS).map((name) => [
+      name,
+      { 'kubernetes.io/metadata.name': name, 'tributary.dev/peer': 'rome' },
+    ]),
+    ['kube-system', { 'kubernetes.io/metadata.name': 'kube-system' }],
+  ]) as PolicyWorldModel['namespaces'];
+  return { namespaces, policies: [...isolation, ...made.map((spec) => ({ namespace: 'rome-shop', spec }))] };
+}
+
+const homeParty = (body: Body): Party => ({
+  address: addressAtHome(body),
+  pod: { namespace: body.namespace, labels: body.labels, ports: PORTS },
+});
+
+/** A pod over there bears the marks of the directions in which policies select it. */
+function abroadParty(body: Body, policies: readonly NetworkPolicySpec[]): Party {
+  if (body.isAbroad !== true) return { address: addressAbroad(body) };
+  const marks = policies
+    .filter(({ podSelector = {} }) => body.namespace === 'shop' && matchesSelector(podSelector, body.labels))
+    .flatMap(policyTypesOf)
+    .map((type) => [LABEL_GUEST_POLICY[type], 'true'] as const);
+  return {
+    address: addressAbroad(body),
+    pod: {
+      namespace: TENANTS[body.namespace] ?? '',
+      labels: { ...body.labels, ...Object.fromEntries(marks) },
+      ports: PORTS,
+    },
+  };
+}
+
+interface Answer {
+  what: string;
+  home: boolean;
+  abroad: boolean;
+}
+
+/** Of pods over there in `shop`, with everybody, in both directions. */
+function tried(
+  policies: readonly NetworkPolicySpec[],
+  ports: readonly number[] = [80, 8080, 9090],
+): Answer[] {
+  const [here, there] = [atHome(policies), abroad(policies)];
+  const everybody = [
+    ...BODIES.map((body) => ({
+      name: body.name,
+      home: homeParty(body),
+      abroad: abroadParty(body, policies),
+    })),
+    ...OTHERS,
+  ];
+  return BODIES.filter((body) => body.isAbroad === true && body.namespace === 'shop').flatMap((body) =>
+    (['Ingress', 'Egress'] as const).flatMap((type) =>
+      everybody
+        .filter((other) => other.name !== body.name)
+        .flatMap((other) =>
+          ports.map((port): Answer => {
+            const common = { port, protocol: 'TCP' as const };
+            return {
+              what: `${body.name} ${type === 'Ingress' ? 'from' : 'to'} ${other.name}:${port}`,
+              home: allows(here, type, { subject: homeParty(body), other: other.home, ...common }),
+              abroad: allows(there, type, {
+                subject: abroadParty(body, policies),
+                other: other.abroad,
+                ...common,
+              }),
+            };
+          }),
+        ),
+    ),
+  );
+}
+
+const DENY_ALL: NetworkPolicySpec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'] };
+const open = (answers: readonly Answer[], side: 'home' | 'abroad'): string[] =>
+  answers.filter((answer) => answer[side]).map(({ what }) => what);
+const isOfPods = ({ what }: Answer): boolean => OTHERS.every(({ name }) => !what.includes(name));
+
+describe('a policy over there is what it is at home', () => {
+  test.each<[string, NetworkPolicySpec[]]>([
+    ['default deny', [DENY_ALL]],
+    [
+      'default deny with exceptions by labels, by namespaces and by the name of a port',
+      [
+        DENY_ALL,
+        {
+          podSelector: { matchLabels: { app: 'db' } },
+          ingress: [{ from: [{ podSelector: { matchLabels: { app: 'web' } } }], ports: [{ port: 'http' }] }],
+        },
+        {
+          podSelector: { matchLabels: { app: 'web' } },
+          policyTypes: ['Egress'],
+          egress: [
+            { to: [{ podSelector: { matchLabels: { app: 'db' } } }], ports: [{ port: 'http' }] },
+            { to: [{ namespaceSelector: { matchLabels: { team: 'research' } } }], ports: [{ port: 80 }] },
+          ],
+        },
+        {
+          podSelector: { matchLabels: { app: 'web' } },
+          ingress: [{ from: [{ namespaceSelector: { matchLabels: { team: 'sales' } }, podSelector: {} }] }],
+        },
+      ],
+    ],
+    [
+      'a namespace that is not offloaded',
+      [
+        {
+          podSelector: {},
+          ingress: [{ from: [{ namespaceSelector: { matchLabels: { team: 'research' } } }] }],
+        },
+      ],
+    ],
+    ['all namespaces', [{ podSelector: {}, egress: [{ to: [{ namespaceSelector: {} }] }] }]],
+    [
+      'a range of ports',
+      [
+        {
+          podSelector: {},
+          ingress: [{ from: [{ podSelector: {} }], ports: [{ port: 8000, endPort: 9000 }] }],
+        },
+      ],
+    ],
+    [
+      'an address',
+      [
+        {
+          podSelector: {},
+          egress: [{ to: [{ ipBlock: { cidr: '10.1.2.0/24', except: ['10.1.2.4/32'] } }] }],
+        },
+      ],
+    ],
+    [
+      'a name that no port has',
+      [{ podSelector: {}, egress: [{ to: [{ podSelector: {} }], ports: [{ port: 'none' }] }] }],
+    ],
+    [
+      'a selector that finds nobody',
+      [{ podSelector: {}, egress: [{ to: [{ podSelector: { matchLabels: { app: 'x' } } }] }] }],
+    ],
+  ])('%s', (_what, policies) => {
+    const answers = tried(policies).filter(isOfPods);
+    expect(open(answers, 'abroad')).toEqual(open(answers, 'home'));
+    expect(answers.some((answer) => !answer.home)).toBe(true);
+  });
+
+  test('without a policy the isolation of the provider holds, and nothing else', () => {
+    const answers = tried([]).filter(isOfPods);
+    expect(open(answers, 'abroad')).toEqual(open(answers, 'home'));
+  });
+
+  test('a pod of which only one direction is spoken keeps the other', () => {
+    const answers = tried([{ podSelector: { matchLabels: { app: 'web' } }, ingress: [] }]).filter(isOfPods);
+    expect(open(answers, 'abroad')).toEqual(open(answers, 'home'));
+  });
+});
+
+describe('the outside', () => {
+  const egress = (...to: PolicyPeer[]): NetworkPolicySpec => ({
+    podSelector: {},
+    policyTypes: ['Egress'],
+    egress: [{ to }],
+  });
+
+  test('is the same for both clusters; a private network beside home is another one over there', () => {
+    const everywhere = [egress({ ipBlock: { cidr: '0.0.0.0/0' } })];
+    const answers = tried(everywhere, [80]).filter(({ what }) => what.startsWith('web to'));
+    expect(open(answers, 'home')).toContain('web to a network beside home:80');
+    expect(open(answers, 'abroad')).toEqual(
+      open(answers, 'home').filter((what) => what !== 'web to a network beside home:80'),
+    );
+    expect(forgePolicySpec(everywhere[0] ?? {}, context).notes).toEqual([]);
+  });
+
+  test.each([
+    [
+      '10.200.0.0/16',
+      "egress rule 1: 10.200.0.0/16 is not of this cluster's pods, nor outside: over there it is another network",
+    ],
+    [
+      '100.64.1.0/24',
+      'egress rule 1: 100.64.1.0/24 covers pods over there in part: they are closed; select them by labels',
+    ],
+    ['none', 'egress rule 1: none cannot be read'],
+  ])('what cannot be said of %s is closed, and told', (cidr, note) => {
+    const policy = egress({ ipBlock: { cidr } });
+    expect(forgePolicySpec(policy, context)).toMatchObject({
+      spec: { policyTypes: ['Egress'] },
+      notes: [note],
+    });
+    expect(open(tried([policy]), 'abroad').filter((what) => what.includes(' to '))).toEqual([]);
+  });
+
+  test('who may ask the DNS at home may ask the DNS over there, by the same protocols', () => {
+    const dns = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } };
+    const spec = (ports: PolicyPort[]): NetworkPolicySpec => ({
+      podSelector: {},
+      policyTypes: ['Egress'],
+      egress: [{ to: [dns], ports }],
+    });
+    const web = abroadParty(BODIES[0] as Body, [spec([])]);
+    const resolver: Party = {
+      address: '10.0.9.9',
+      pod: { namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } },
+    };
+    const asks = (ports: PolicyPort[], protocol: 'TCP' | 'UDP', port = 53): boolean =>
+      allows(abroad([spec(ports)]), 'Egress', { subject: web, other: resolver, port, protocol });
+    expect(asks([{ protocol: 'UDP', port: 53 }], 'UDP')).toBe(true);
+    expect(asks([{ protocol: 'UDP', port: 53 }], 'TCP')).toBe(false);
+    expect(asks([{ port: 443 }], 'TCP', 443)).toBe(false);
+    expect(asks([], 'TCP')).toBe(true);
+    expect(asks([], 'TCP', 443)).toBe(false);
+  });
+});
+
+const RUNS = 400;
+
+const one = <T>(chance: Chance, all: readonly T[]): T => all[chance.below(all.length)] as T;
+const some = <T>(chance: Chance, most: number, make: () => T): T[] =>
+  Array.from({ length: chance.below(most + 1) }, make);
+
+const CIDRS = [
+  '0.0.0.0/0',
+  '10.0.0.0/8',
+  '10.0.0.0/16',
+  '10.1.0.0/16',
+  '10.1.2.0/30',
+  '100.64.0.0/10',
+  '100.64.0.0/16',
+  '100.80.0.0/16',
+  '198.51.100.0/24',
+];
+const EXCEPTS = ['10.1.2.1/32', '100.64.1.2/32', '198.51.100.8/32', '100.80.3.0/24'];
+const PORT_RULES: PolicyPort[] = [
+  { port: 80 },
+  { port: 'http' },
+  { port: 'metrics' },
+  { port: 8000, endPort: 9100 },
+  { protocol: 'UDP', port: 53 },
+  {},
+];
+
+const anySelector = (chance: Chance): LabelSelector =>
+  one<LabelSelector>(chance, [
+    {},
+    { matchLabels: { app: one(chance, ['web', 'db', 'box']) } },
+    { matchExpressions: [{ key: 'tier', operator: one(chance, ['Exists', 'DoesNotExist']) }] },
+  ]);
+
+function anyPeer(chance: Chance): PolicyPeer {
+  const except = chance.below(3) === 0 ? { except: [one(chance, EXCEPTS)] } : {};
+  return one<PolicyPeer>(chance, [
+    { podSelector: anySelector(chance) },
+    { namespaceSelector: one(chance, [{}, { matchLabels: { team: one(chance, ['sales', 'research']) } }]) },
+    { namespaceSelector: { matchLabels: { team: 'sales' } }, podSelector: anySelector(chance) },
+    { ipBlock: { cidr: one(chance, CIDRS), ...except } },
+  ]);
+}
+
+const anyPolicy = (chance: Chance): NetworkPolicySpec => ({
+  podSelector: anySelector(chance),
+  ...one<Pick<NetworkPolicySpec, 'policyTypes'>>(chance, [
+    {},
+    { policyTypes: ['Ingress'] },
+    { policyTypes: ['Egress'] },
+    { policyTypes: ['Ingress', 'Egress'] },
+  ]),
+  ingress: some(chance, 2, () => ({
+    from: some(chance, 3, () => anyPeer(chance)),
+    ports: some(chance, 2, () => one(chance, PORT_RULES)),
+  })),
+  egress: some(chance, 2, () => ({
+    to: some(chance, 3, () => anyPeer(chance)),
+    ports: some(chance, 2, () => one(chance, PORT_RULES)),
+  })),
+});
+
+test(`of ${RUNS} sets of policies at random none is laxer over there`, async () => {
+  await seeded(async (chance) => {
+    let opened = 0;
+    let stricter = 0;
+    for (let run = 0; run < RUNS; run++) {
+      const policies = some(chance, 3, () => anyPolicy(chance));
+      const answers = tried(policies);
+      const laxer = answers.filter((answer) => answer.abroad && !answer.home).map(({ what }) => what);
+      expect({ policies, laxer }).toEqual({ policies, laxer: [] });
+      opened += answers.filter((answer) => answer.abroad && isOfPods(answer)).length;
+      stricter += answers.filter((answer) => answer.home && !answer.abroad && isOfPods(answer)).length;
+    }
+    // What is stricter between pods comes from ranges of addresses alone.
+    expect(opened).toBeGreaterThan(stricter * 5);
+  });
+});
