@@ -35,9 +35,9 @@ export class PolicyStates {
   obstacle(pod: Pod): Refusal | undefined {
     const tenant = this.#options.tenants.of(pod.metadata.namespace ?? '');
     const open = openIn(tenant);
-    if (tenant === undefined || open === undefined) return undefined;
-    if (!open.home.synced)
-      return waiting(`NetworkPolicies of its namespace are not read yet${because(open.home.contact.error)}`);
+    if (tenant === undefined || open === 'None') return undefined;
+    if (open?.home.synced !== true)
+      return waiting(`NetworkPolicies of its namespace are not read yet${because(open?.home.contact.error)}`);
     const late = this.#selecting(tenant, open, pod).find(
       (policy) => !isInForce(policy, copyOf(tenant, open, policy)),
     );
@@ -56,8 +56,8 @@ export class PolicyStates {
   marks(pod: Pod): Record<string, 'true' | null> | undefined {
     const tenant = this.#options.tenants.of(pod.metadata.namespace ?? '');
     const open = openIn(tenant);
-    if (tenant === undefined || open === undefined) return NO_MARKS;
-    if (!open.home.synced || this.obstacle(pod) !== undefined) return undefined;
+    if (tenant === undefined || open === 'None') return NO_MARKS;
+    if (open === undefined || this.obstacle(pod) !== undefined) return undefined;
     const types = this.#selecting(tenant, open, pod).flatMap(({ spec = {} }) => policyTypesOf(spec));
     const closed = types.map((type) => [LABEL_GUEST_POLICY[type], 'true'] as const);
     return { ...NO_MARKS, ...Object.fromEntries(closed) };
@@ -71,7 +71,7 @@ export class PolicyStates {
 
   #stricterIn(tenant: Tenant): StricterPolicy[] {
     const open = openIn(tenant);
-    if (open?.home.synced !== true) return [];
+    if (open === 'None' || open?.home.synced !== true) return [];
     const { homeNamespace } = tenant.mapping;
     return ([...open.home.list()] as NetworkPolicy[])
       .filter(({ metadata }) => this.#options.mirror.isSelected(KIND, homeNamespace, metadata.name))
@@ -103,11 +103,12 @@ const NO_MARKS: Readonly<Record<string, null>> = Object.fromEntries(
   Object.values(LABEL_GUEST_POLICY).map((key) => [key, null]),
 );
 
-/** Undefined where the rules of the namespace leave policies at home. */
-const openIn = (tenant: Tenant | undefined): OpenKind | undefined => {
+/** None: the rules of the namespace leave policies at home. Undefined: not known yet. */
+function openIn(tenant: Tenant | undefined): OpenKind | 'None' | undefined {
   const open = tenant?.mirror.of(KIND);
-  return open?.ruled.rule.policy === 'None' ? undefined : open;
-};
+  const isNone = tenant?.mirror.isDrained(KIND) === true || open?.ruled.rule.policy === 'None';
+  return isNone ? 'None' : open;
+}
 
 const copyOf = (
   { mapping }: Tenant,

@@ -12,8 +12,7 @@ export function isAsManifest(
   actual: KubeObject,
   { apiVersion: _version, kind, ...wanted }: Manifest,
 ): boolean {
-  const hasAmounts = kind === 'ResourceQuota' || kind === 'LimitRange';
-  const spec = hasAmounts ? inMilli(specOf(actual)) : specOf(actual);
+  const spec = asStored(kind, specOf(actual));
   const said = { ...wanted, ...('spec' in wanted && { spec: asStored(kind, specOf(wanted)) }) };
   if (!jsonContains({ ...actual, spec }, said)) return false;
   // In these, what the manifest no longer says must go, because it would still bound or allow.

@@ -114,7 +114,7 @@ const withPorts = (ports: readonly PolicyPort[]): { ports?: PolicyPort[] } =>
 
 function bounded(peers: GuestPolicyPeer[], tell: Tell): GuestPolicyPeer[] {
   if (peers.length > LIMITS.peers) {
-    tell(`of ${peers.length} ranges and selectors those beyond the first ${LIMITS.peers} are closed`);
+    tell(`ranges and selectors beyond the first ${LIMITS.peers} are closed`);
   }
   return peers.slice(0, LIMITS.peers);
 }
@@ -178,7 +178,7 @@ function addSelected(
           .toSorted();
   const isAll = namespaceSelector !== undefined && isEmpty(namespaceSelector);
   if (!isAll && names.length > LIMITS.namespaces) {
-    tell(`of ${names.length} namespaces those beyond the first ${LIMITS.namespaces} are closed`);
+    tell(`namespaces beyond the first ${LIMITS.namespaces} are closed`);
   }
   if (isAll) reach.guests.push({ pods: { podSelector, everywhere: true } });
   else if (namespaceSelector === undefined) reach.guests.push({ pods: { podSelector } });

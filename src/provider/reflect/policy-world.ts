@@ -17,7 +17,7 @@ export interface PolicyWorld {
 }
 
 /** How long changes of pods are gathered: each can change the addresses in each policy. */
-const GATHER_MS = 200;
+const GATHER_MS = 500;
 const BY_NAMESPACE = 'namespace';
 
 /**

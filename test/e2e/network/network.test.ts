@@ -336,8 +336,7 @@ test('default-deny with three exceptions: the same twelve connections at home an
   await fenced.untilAsSaid('api and db in milan', addressIn);
 
   // The enforcer of the provider ends, and what it has put in force stays.
-  const { netns } = fenced.nodeOf('api');
-  expect(killIn(netns, /network-policy\/main/)).toBe(1);
+  await fenced.killEnforcer('api');
   expect(await fenced.open(addressIn)).toEqual(OPEN);
   // A pod that is made after that is not covered by the provider, but by home on its way to and from home.
   await fenced.renew('api');

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { guestNetworkPolicies } from '../../../src/api/guest-network-policy.ts';
 import { configMaps, pods } from '../../../src/api/resources.ts';
 import type { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { World } from './support/world.ts';
@@ -10,7 +11,7 @@ const WITH_CONFIG = { volumes: [{ name: 'config', configMap: { name: 'settings' 
 
 let world: World;
 beforeEach(async () => {
-  world = await new World().up();
+  world = await new World({ types: [guestNetworkPolicies] }).up();
   world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'settings' }, data: { a: '1' } });
 });
 afterEach(async () => world.down());

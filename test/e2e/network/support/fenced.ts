@@ -1,4 +1,6 @@
 /** Four pods under NetworkPolicies, and the connections between them: in one cluster, or each in another one. */
+import type { Daemon } from '../../../../lab/daemon.ts';
+import { policyEngine } from '../../../../lab/network-policy/engine.ts';
 import type { Pod } from '../../../../src/api/wire.ts';
 import { aPod } from '../../../support/e2e/pods.ts';
 import { until } from '../../../support/e2e/until.ts';
@@ -56,14 +58,18 @@ const PORT = 8080;
 
 export class Fenced {
   readonly #network: OneNetwork;
+  /** By node. */
+  readonly #enforcers: ReadonlyMap<string, Daemon>;
   readonly #places = new Map<BodyName, Place>();
   /** Where each runs, and its address there. */
   readonly #cities = new Map<BodyName, City>();
 
-  private constructor(network: OneNetwork) {
+  private constructor(network: OneNetwork, enforcers: ReadonlyMap<string, Daemon>) {
     this.#network = network;
+    this.#enforcers = enforcers;
   }
 
+  /** From now on until `remove` NetworkPolicies are enforced on all nodes. */
   static async create(network: OneNetwork): Promise<Fenced> {
     const namespace = (name: string, labels: object = {}): object => ({
       apiVersion: 'v1',
@@ -76,7 +82,13 @@ export class Fenced {
     };
     await apply([namespace(FENCED), namespace(MONITOR, { role: MONITOR })]);
     await apply(POLICIES, `-n ${FENCED}`);
-    return new Fenced(network);
+    const enforcers = network.lab.clusters.flatMap(({ server, pki, nodes }) =>
+      nodes.map((node) => {
+        const command = policyEngine({ server, pki, node: node.name });
+        return [node.name, node.spawn('network-policies', command)] as const;
+      }),
+    );
+    return new Fenced(network, new Map(enforcers));
   }
 
   /** Makes the pods, or makes them anew elsewhere; resolves when all are Ready. */
@@ -160,12 +172,17 @@ export class Fenced {
     return this.#cities.get(name) ?? 'rome';
   }
 
-  /** Where its pod really runs. */
-  nodeOf(name: BodyName): Place['node'] {
-    return this.#at(name).node;
+  /** The program that enforces policies on the node of that pod is killed; what it has put in force stays. */
+  async killEnforcer(name: BodyName): Promise<void> {
+    const enforcer = this.#enforcers.get(this.#at(name).node.name);
+    if (enforcer?.id === undefined) throw new Error(`nobody enforces policies for ${name}`);
+    await enforcer.kill();
   }
 
   async remove(): Promise<void> {
+    for (const daemon of this.#enforcers.values()) await daemon.terminate();
+    for (const node of this.#network.nodes)
+      await node.exec(['nft', 'delete', 'table', 'ip', 'lab-network-policy']);
     await this.#network.ask(`kubectl delete namespace ${FENCED} ${MONITOR}`, { timeoutMs: 90_000 });
   }
 }

@@ -36,12 +36,7 @@ export const SHOP = 'shop';
 export const POD_CIDR = '10.244.0.0/16';
 /** Of rome and turin. */
 export const SERVICE_CIDR = '10.96.0.0/16';
-const SAME = {
-  podCidr: POD_CIDR,
-  serviceCidr: SERVICE_CIDR,
-  metricsServer: false,
-  networkPolicies: true,
-} as const;
+const SAME = { podCidr: POD_CIDR, serviceCidr: SERVICE_CIDR, metricsServer: false } as const;
 const NODE_PORT = 30_743;
 /** UDP. */
 export const TUNNEL_PORT = 51_820;

@@ -91,6 +91,21 @@ describe('a pod', () => {
     expect(world.body('web')?.metadata.uid).toBe(uid);
   });
 
+  test('keeps what it obeys while a new agent has not read the policies yet', async () => {
+    policy('deny');
+    const agent = await world.start();
+    await untilCopied();
+    putInForce();
+    world.addPod('web');
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    const writes = world.recordWrites();
+    await world.replace(agent);
+    world.addPod('next');
+    await world.until('the new agent works', () => world.body('next') !== undefined);
+    expect(marks('next')).toBe('true');
+    expect(writes().filter((line) => line.startsWith('PATCH') && line.includes('/pods/web'))).toEqual([]);
+  });
+
   test('waits for a changed policy, too', async () => {
     policy('deny');
     await world.start();
