@@ -145,6 +145,8 @@ export const FINALIZER_OFFLOADING = 'tributary.dev/offloading';
 export const ANNOTATION_STRATEGY = 'tributary.dev/strategy';
 /** On a home object: `true` or `false` before what the policy of its kind says; see src/api/reflection.ts. */
 export const ANNOTATION_REFLECT = 'tributary.dev/reflect';
+/** On a home object: `Replace`, and a copy that cannot be changed is deleted and made anew; else it stays as it was. */
+export const ANNOTATION_WHEN_IMMUTABLE = 'tributary.dev/when-immutable';
 /** On a Node that is virtual: the name of the foreign cluster. To spread over clusters, real nodes need one, too. */
 export const LABEL_CLUSTER = 'tributary.dev/cluster';
 /** On a home pod that was made anew after its release: the virtual node that could not place it. */

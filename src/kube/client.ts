@@ -50,6 +50,11 @@ export type PatchBody =
   | { type: 'json'; body: { op: 'add' | 'remove' | 'replace' | 'test'; path: string; value?: unknown }[] }
   | { type: 'apply'; body: object; fieldManager: string; force?: boolean };
 
+export interface CreateOptions extends CallOptions {
+  /** Judged as if it were made, by validation and admission, but not stored. */
+  dryRun?: boolean;
+}
+
 export interface DeleteOptions extends CallOptions {
   gracePeriodSeconds?: number;
   /** If the object there has another UID, the request fails with Conflict. */
@@ -89,7 +94,7 @@ export interface KubeClient {
   create<T extends KubeObject>(
     type: ResourceType<T>,
     body: Omit<T, 'metadata'> & { metadata: DraftMeta },
-    options?: CallOptions,
+    options?: CreateOptions,
   ): Promise<T>;
   /** PUT. If the body has a resourceVersion that is not the current one, it fails with Conflict. */
   replace<T extends KubeObject>(type: ResourceType<T>, body: T, options?: CallOptions): Promise<T>;

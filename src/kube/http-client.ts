@@ -127,10 +127,11 @@ class JsonClient implements HttpClient {
     if (type.namespaced && namespace === undefined) {
       throw new TributaryError('Invalid', `${what}: a namespace is needed`);
     }
-    const path =
+    const place =
       options.subresource === undefined
         ? collectionPath(type, namespace)
         : objectPath(type, { ...body.metadata, name }, options.subresource);
+    const path = place + listQuery({}, options.dryRun === true ? { dryRun: 'All' } : {});
     // For custom resources the API server needs apiVersion and kind in the body. A subresource has a kind of its own.
     const sent = options.subresource === undefined ? { ...namesOf(type), ...body } : body;
     return this.#object(type, { method: 'POST', path, what, body: sent, signal: options.signal });

@@ -17,7 +17,7 @@ const TIMEOUT_MS = 180_000;
 const GROUP = 'times.example.com';
 
 interface Timetable extends KubeObject {
-  spec: { opens?: string; notice?: string; replicas?: number; secret?: string };
+  spec: { opens?: string; notice?: string; zone?: string; replicas?: number; secret?: string };
 }
 const timetables: ResourceType<Timetable> = namespaced(`${GROUP}/v1`, 'Timetable');
 const DEFINITION = {
@@ -43,6 +43,7 @@ const DEFINITION = {
                 properties: {
                   opens: { type: 'string' },
                   notice: { type: 'string' },
+                  zone: { type: 'string' },
                   secret: { type: 'string' },
                   replicas: { type: 'integer', default: 1 },
                 },
@@ -55,12 +56,17 @@ const DEFINITION = {
     ],
   },
 };
-/** The foreign cluster has an older definition, which sets more defaults than the one at home. */
+/** The foreign cluster has an older definition, which sets more defaults than the one at home, and where a field is immutable. */
 const THEIRS = JSON.parse(
-  JSON.stringify(DEFINITION).replace(
-    '"notice":{"type":"string"}',
-    '"notice":{"type":"string"},"suspend":{"type":"boolean","default":false}',
-  ),
+  JSON.stringify(DEFINITION)
+    .replace(
+      '"notice":{"type":"string"}',
+      '"notice":{"type":"string"},"suspend":{"type":"boolean","default":false}',
+    )
+    .replace(
+      '"zone":{"type":"string"}',
+      '"zone":{"type":"string","x-kubernetes-validations":[{"rule":"self == oldSelf"}]}',
+    ),
 ) as object;
 const RIGHTS = [
   {
@@ -164,6 +170,26 @@ test(
       'it is put back',
       async () => (await there('first'))?.spec.notice === 'x' && (await generation()) === was + 2,
     );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a field that is immutable over there: the copy stays, and is made anew where the object says so',
+  async () => {
+    await changeTimetable('second', { spec: { zone: 'a' } });
+    await eventually('it is there', async () => (await there('second'))?.spec.zone === 'a');
+    const uid = (await there('second'))?.metadata.uid;
+    await changeTimetable('second', { spec: { zone: 'b' } });
+    await eventually('it is told', async () => (await told('CopyNotChanged')).length > 0);
+    expect((await told('CopyNotChanged'))[0]).toContain('spec.zone');
+    expect((await there('second'))?.metadata.uid).toBe(uid);
+    await changeTimetable('second', {
+      metadata: { annotations: { 'tributary.dev/when-immutable': 'Replace' } },
+    });
+    await eventually('it is made anew', async () => (await there('second'))?.spec.zone === 'b');
+    expect((await there('second'))?.metadata.uid).not.toBe(uid);
+    expect(await told('CopyNotChanged')).toHaveLength(1);
   },
   TIMEOUT_MS,
 );

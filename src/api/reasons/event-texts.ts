@@ -151,6 +151,10 @@ export const EVENT_TEXTS: EventTexts = {
     ),
   },
   Copied: {
+    CopyNotChanged: warning(
+      'A field cannot be changed over there (it is immutable), so the copy stays as it was.',
+      'Undo the change; or set `tributary.dev/when-immutable: Replace` on the object: the copy is deleted and made anew.',
+    ),
     EndpointNotReflected: warning(
       'EndpointSlice: the foreign cluster cannot reach an address: that of a node, one outside of both clusters, or one at which no pod of ours is.',
       'For one outside of both clusters, a Service of type ExternalName.',

@@ -43,7 +43,11 @@ export interface EventReasons {
     | 'WaitForFirstConsumerNeeded';
   /** Of any kind that is brought to the foreign cluster, but pods and claims. */
   Copied:
-    'EndpointNotReflected' | 'IngressBackendNotReflected' | 'IngressClassNotMapped' | 'PolicyStricterAbroad';
+    | 'CopyNotChanged'
+    | 'EndpointNotReflected'
+    | 'IngressBackendNotReflected'
+    | 'IngressClassNotMapped'
+    | 'PolicyStricterAbroad';
   Namespace:
     | 'InvalidReflectionRule'
     | 'KindForbidden'

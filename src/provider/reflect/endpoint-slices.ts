@@ -60,6 +60,7 @@ export const endpointSliceKind: MirroredKind<EndpointSlice> = {
     const { name } = source.metadata;
     return forged?.object !== undefined && name.length > MAX_NAME ? { leftOut: tooLong(name) } : forged;
   },
+  mayReplace: true,
   mustReplace: (copy, wanted) => copy.addressType !== wanted.addressType,
   lesser: withoutNatives,
   merge: (copy, wanted) => ({

@@ -1,10 +1,6 @@
-import type { EventReason } from '../../api/reasons/events.ts';
-import { createHash } from 'node:crypto';
-
 import type { ResourceType } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { NetworkView } from '../network-view.ts';
@@ -12,6 +8,7 @@ import { nameTaken, refusalOf } from '../pods/refusal.ts';
 import type { Tenant } from '../tenants.ts';
 import { withoutPaths } from './field-paths.ts';
 import { ingressKind } from './ingresses.ts';
+import { asksForReplacement, KeptCopies, keptNews, type News } from './kept-copies.ts';
 import type { OpenKind } from './mirror-sides.ts';
 import type { HomePolicyWorld } from './policy-world.ts';
 import type { PolicyContext } from './policy-rules.ts';
@@ -20,6 +17,7 @@ import type { Forged, MirrorContext, MirroredKind, MirroredKindName, Wanted } fr
 import type { RuledKind } from './mirrored-kinds.ts';
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
 import { isSelected } from './rules.ts';
+import { hasSameContent, SettledCopies } from './settled-copies.ts';
 
 interface MirrorOptions extends CommonParts {
   network: NetworkView;
@@ -39,6 +37,9 @@ type MirrorKey = string;
 
 export const mirrorKey = (kind: MirroredKindName, homeNamespace: string, name: string): MirrorKey =>
   `${kind}/${homeNamespace}/${name}`;
+
+/** `news`: what is to be told, beside what could not be brought. */
+type Outcome = ReconcileResult & { news?: News };
 
 interface Work extends OpenKind {
   key: MirrorKey;
@@ -60,6 +61,7 @@ interface Work extends OpenKind {
 export class Mirror {
   readonly #options: MirrorOptions;
   readonly #settled = new SettledCopies();
+  readonly #kept: KeptCopies;
   /** The last event about a key, so that each is written once. */
   readonly #told = new Map<MirrorKey, string>();
   readonly #copies: RemoteCopies;
@@ -69,6 +71,7 @@ export class Mirror {
   constructor(options: MirrorOptions) {
     this.#options = options;
     this.#copies = new RemoteCopies(options);
+    this.#kept = new KeptCopies(options);
   }
 
   async reconcile(key: MirrorKey, signal: AbortSignal): Promise<ReconcileResult> {
@@ -80,10 +83,11 @@ export class Mirror {
     }
     const forged = this.#forge(work);
     try {
-      const result = await (forged?.object === undefined
+      const outcome: Outcome = await (forged?.object === undefined
         ? this.#remove(work, signal)
         : this.#putOrLess(work, forged.object, signal));
-      this.#tell(work, forged?.leftOut);
+      const { news = forged?.leftOut, ...result } = outcome;
+      this.#tell(work, news);
       return result;
     } catch (error) {
       return this.#refused(work, error, signal);
@@ -189,7 +193,7 @@ export class Mirror {
   }
 
   /** What is refused as a whole may be accepted in part; the refusal is told nevertheless. */
-  async #putOrLess(work: Work, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<ReconcileResult> {
+  async #putOrLess(work: Work, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<Outcome> {
     try {
       return await this.#put(work, wanted, signal);
     } catch (error) {
@@ -197,11 +201,49 @@ export class Mirror {
       const isForGood = refusal !== undefined && refusal.retryAfterMs === undefined;
       const lesser = isForGood ? work.kind.lesser?.(wanted) : undefined;
       if (lesser !== undefined) await this.#put(work, lesser, signal);
+      else if (hasCode(error, 'Invalid')) return this.#replaceOrKeep(work, wanted, error, signal);
       throw error;
     }
   }
 
-  async #put(work: Work, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<ReconcileResult> {
+  /** An update was refused for good, for what the copy was before or for what it is to be. */
+  async #replaceOrKeep(
+    work: Work,
+    wanted: Wanted<KubeObject>,
+    error: unknown,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { key, kind, copy } = work;
+    const refusal = refusalOf(error);
+    if (copy === undefined || refusal === undefined) throw error;
+    const couldBeMade = await this.#couldBeMade(kind, wanted, signal);
+    const mayReplace = isReplaceable(work);
+    if (couldBeMade && mayReplace) {
+      await this.#delete(work, copy, signal);
+      return {};
+    }
+    const merged = kind.merge(copy, wanted);
+    return this.#kept.keep(key, { merged, copy, mayReplace }, couldBeMade ? keptNews(error) : refusal);
+  }
+
+  /** Whether it would be accepted were its name free. The API server looks at the name last. */
+  async #couldBeMade(
+    kind: MirroredKind,
+    wanted: Wanted<KubeObject>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    try {
+      await this.#options.foreign.create(copyTypeOf(kind), wanted, { dryRun: true, signal });
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'AlreadyExists')) return true;
+      const refusal = refusalOf(error);
+      if (refusal === undefined || refusal.retryAfterMs !== undefined) throw error;
+      return false;
+    }
+  }
+
+  async #put(work: Work, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<Outcome> {
     const { foreign } = this.#options;
     const { key, kind, copy } = work;
     if (copy === undefined) return this.#make(work, wanted, signal);
@@ -213,6 +255,8 @@ export class Mirror {
     }
     const merged = kind.merge(copy, wanted);
     if (hasSameContent(merged, copy) || this.#settled.isAsWritten(key, merged, copy)) return {};
+    const kept = this.#kept.outcome(key, { merged, copy, mayReplace: isReplaceable(work) });
+    if (kept !== undefined) return kept;
     const written = await foreign.replace(copyTypeOf(kind), merged, { signal });
     this.#settled.wrote(key, kind, { wanted, copy: written });
     return {};
@@ -258,6 +302,7 @@ export class Mirror {
   async #remove(work: Work, signal: AbortSignal): Promise<ReconcileResult> {
     const { kind, tenant, source, copy, key, remoteName, home, isWanted } = work;
     this.#settled.forget(key);
+    this.#kept.forget(key);
     if (copy === undefined) {
       const mayBeThere = tenant.mirror.isAwaited(kind.kind, remoteName);
       const wait = mayBeThere ? await this.#unseen(work, signal) : undefined;
@@ -292,7 +337,7 @@ export class Mirror {
       await this.#copies.delete(copyTypeOf(kind), copy, signal);
   }
 
-  #tell({ key, source, kind }: Work, news: { reason: EventReason; message: string } | undefined): void {
+  #tell({ key, source, kind }: Work, news: News | undefined): void {
     const said = news && `${news.reason}: ${news.message}`;
     if (this.#told.get(key) === said) return;
     this.#options.onTold();
@@ -313,47 +358,5 @@ const isTravelling = ({ kind, rule }: RuledKind, source: KubeObject, context: Mi
 
 const copyTypeOf = ({ type, copyType = type }: MirroredKind): ResourceType<KubeObject> => copyType;
 
-/** The content of a copy, without what its API server alone maintains: version, status and the like. */
-const contentOf = ({ apiVersion: _version, kind: _kind, metadata, ...fields }: KubeObject): object => {
-  const { status: _status, ...rest } = fields as { status?: unknown };
-  const { labels = {}, annotations = {} } = metadata;
-  return { ...rest, metadata: { labels, annotations } };
-};
-
-/** Whether nothing has to be written, although one may be as read and the other as sent. */
-export const hasSameContent = (merged: KubeObject, copy: KubeObject): boolean =>
-  deepEqual(contentOf(merged), contentOf(copy));
-
-/**
- * Copies that are as wanted although they differ from what was written, since defaults and admission over there add to it.
- * Recognised by a digest of what was written and what the API server made of it, so that a later change on either side is
- * seen. Kept in memory only: after a restart each is written once more, which changes nothing.
- */
-export class SettledCopies {
-  readonly #digests = new Map<string, string>();
-
-  /** To be called after each write, with the answer. */
-  wrote(
-    key: string,
-    kind: MirroredKind,
-    { wanted, copy }: { wanted: Wanted<KubeObject>; copy: KubeObject },
-  ): void {
-    const merged = kind.merge(copy, wanted);
-    if (hasSameContent(merged, copy)) this.#digests.delete(key);
-    else this.#digests.set(key, digestOf(merged, copy));
-  }
-
-  isAsWritten(key: string, merged: KubeObject, copy: KubeObject): boolean {
-    const digest = this.#digests.get(key);
-    return digest !== undefined && digest === digestOf(merged, copy);
-  }
-
-  forget(key: string): void {
-    this.#digests.delete(key);
-  }
-}
-
-const digestOf = (merged: KubeObject, copy: KubeObject): string =>
-  createHash('sha256')
-    .update(JSON.stringify([contentOf(merged), contentOf(copy)]))
-    .digest('base64');
+const isReplaceable = ({ kind, source }: Work): boolean =>
+  kind.mayReplace === true || (source !== undefined && asksForReplacement(source));

@@ -72,6 +72,8 @@ export interface MirroredKind<T extends KubeObject = KubeObject, Copy extends Ku
   readonly forge: (source: T, context: MirrorContext, copy: Copy | undefined) => Forged<Copy> | undefined;
   /** Whether no update can turn the copy into what is wanted. */
   readonly mustReplace: (copy: Copy, wanted: Wanted<Copy>) => boolean;
+  /** Copies may be deleted and made anew where an update is refused for what they were before: they hold nothing of their own. */
+  readonly mayReplace?: true;
   /** What to write where that is refused; undefined or absent: nothing. */
   readonly lesser?: (wanted: Wanted<Copy>) => Wanted<Copy> | undefined;
   /** What to write over the copy; equal to it where nothing differs. What others put there stays. */

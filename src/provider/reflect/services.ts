@@ -66,6 +66,7 @@ export const serviceKind: MirroredKind<Service> = {
       },
     };
   },
+  mayReplace: true,
   mustReplace: ({ spec: before }, { spec: wanted }) =>
     isHeadless(before) !== isHeadless(wanted) || isExternalName(before) !== isExternalName(wanted),
   merge: (copy, wanted) => ({

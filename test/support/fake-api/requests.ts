@@ -79,10 +79,11 @@ export class FakeRequests {
     throw new ApiFailure(405, 'MethodNotAllowed', `${method} is not supported`);
   }
 
-  #post({ body }: ApiRequest, parts: Parts): object {
+  #post({ body, query }: ApiRequest, parts: Parts): object {
     const object = body as AnyObject;
     if (parts.subresource === undefined) {
-      return this.#writes.create(targetOf(parts), parts.namespace, object);
+      const dryRun = query.has('dryRun');
+      return this.#writes.create(targetOf(parts), parts.namespace, object, { dryRun });
     }
     const owner = this.#get({ ...parts, subresource: undefined });
     if (parts.subresource === 'eviction') {

@@ -26,7 +26,12 @@ export class FakeWrites {
     this.#now = now;
   }
 
-  create(target: Target, namespace: string | undefined, body: AnyObject): AnyObject {
+  create(
+    target: Target,
+    namespace: string | undefined,
+    body: AnyObject,
+    { dryRun = false }: { dryRun?: boolean } = {},
+  ): AnyObject {
     const { apiVersion, kind, resource } = target;
     const { generateName } = body.metadata as { generateName?: string };
     const name =
@@ -38,7 +43,11 @@ export class FakeWrites {
       throw new ApiFailure(400, 'BadRequest', 'the namespace of the object does not match the request');
     }
     const metadata = { ...body.metadata, name, ...(namespace === undefined ? {} : { namespace }) };
-    return this.#storage.create(resource, { ...body, apiVersion, kind, metadata });
+    const object = { ...body, apiVersion, kind, metadata };
+    // It is validated first, and that the name is taken is found last.
+    return dryRun && this.#storage.get(resource, keyOf(object)) === undefined
+      ? object
+      : this.#storage.create(resource, object);
   }
 
   replace(target: Target, body: AnyObject): AnyObject {

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ReflectionRule } from '../../../../src/api/reflection.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
 import { type FieldPath, parsePath, withoutPaths } from '../../../../src/provider/reflect/field-paths.ts';
-import { hasSameContent, SettledCopies } from '../../../../src/provider/reflect/mirror.ts';
+import { hasSameContent, SettledCopies } from '../../../../src/provider/reflect/settled-copies.ts';
 import type { MirrorContext, Wanted } from '../../../../src/provider/reflect/mirrored-kind.ts';
 import { customKind, problemOfKind, ruledKinds } from '../../../../src/provider/reflect/mirrored-kinds.ts';
 import type { KindRule } from '../../../../src/provider/reflect/rules.ts';

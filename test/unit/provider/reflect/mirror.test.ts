@@ -145,6 +145,20 @@ describe('a Service and its endpoints', () => {
     expect(service()?.metadata.uid).not.toBe(first);
   });
 
+  test('a field that cannot be changed: made anew, for a Service holds nothing of its own', async () => {
+    addService('web');
+    await world.start();
+    await world.until('it is there', () => service() !== undefined);
+    const first = service()?.metadata.uid;
+    const match = ({ method, path }: { method: string; path: string }): boolean =>
+      method === 'PUT' && path.includes('services');
+    world.foreign.fault({ match, times: Infinity, status: 422, message: 'field is immutable' });
+    change<Service>('home', 'services', 'shop/web', { spec: { selector: { app: 'other' } } });
+    await world.until('it follows', () => service()?.spec?.selector?.['app'] === 'other');
+    expect(service()?.metadata.uid).not.toBe(first);
+    expect(world.events.filter((line) => line.includes('immutable'))).toEqual([]);
+  });
+
   test('deleted, and taken away by hand, while no agent runs', async () => {
     for (const name of ['web', 'db']) addService(name);
     addSlice('web-1', [endpoint('10.1.0.1')]);

@@ -158,6 +158,85 @@ describe('a kind by configuration alone', () => {
     expect(told('NameTaken')).toHaveLength(1);
   });
 
+  describe('a field that cannot be changed over there', () => {
+    const IMMUTABLE = 'CronTab "a" is invalid: spec.image: field is immutable';
+    const isCronTab = ({ path }: { path: string }): boolean => path.includes('crontabs');
+    const isPut = ({ method, path }: { method: string; path: string }): boolean =>
+      method === 'PUT' && isCronTab({ path });
+    const isChanged = ({ body }: { body: unknown }): boolean =>
+      (body as AnyObject).spec?.['image'] !== there(CRONTABS, 'a')?.spec?.['image'];
+    const image = (): unknown => there(CRONTABS, 'a')?.spec?.['image'];
+    const puts = (): number => asked(/^PUT .*crontabs/u).length;
+
+    beforeEach(async () => {
+      setRules(ALL);
+      addCronTab('a');
+      await world.start();
+      await world.until('it is there', () => image() === 'x');
+      world.foreign.fault({
+        match: (request) => isPut(request) && isChanged(request),
+        times: Infinity,
+        status: 422,
+        message: IMMUTABLE,
+      });
+    });
+
+    test('is said once and not tried again, until the object at home or the copy changes', async () => {
+      changeHome(CRONTABS, 'a', { spec: { image: 'z' } });
+      await world.until('it is said', () => told('CopyNotChanged').length > 0);
+      expect(told('CopyNotChanged')).toEqual([expect.stringContaining(IMMUTABLE)]);
+      await world.clock.advance(300_000);
+      expect([puts(), told('CopyNotChanged').length, image()]).toEqual([1, 1, 'x']);
+      const copy = there(CRONTABS, 'a');
+      if (copy === undefined) throw new Error('no copy');
+      world.foreign.storage.update(CRONTABS, { ...copy, spec: { ...copy.spec, theirs: 1 } });
+      await world.until('their change makes it try', () => puts() === 2);
+      changeHome(CRONTABS, 'a', { spec: { image: 'x' } });
+      await world.until(
+        'it is as it was',
+        () => puts() === 3 && there(CRONTABS, 'a')?.spec?.['theirs'] === undefined,
+      );
+      expect(told('CopyNotChanged')).toHaveLength(1);
+    });
+
+    test('is tried again after long: the definition over there may be another one by then', async () => {
+      changeHome(CRONTABS, 'a', { spec: { image: 'z' } });
+      await world.until('it is said', () => told('CopyNotChanged').length > 0);
+      await world.clock.advance(600_000);
+      await world.until('it is tried again', () => puts() > 1);
+      expect(told('CopyNotChanged')).toHaveLength(1);
+    });
+
+    test('and whose object says so: the copy is made anew, also when it says so later', async () => {
+      const uid = there(CRONTABS, 'a')?.metadata.uid;
+      changeHome(CRONTABS, 'a', { spec: { image: 'z' } });
+      await world.until('it is said', () => told('CopyNotChanged').length > 0);
+      const { metadata } = world.home.storage.get(CRONTABS, 'shop/a') as AnyObject;
+      const annotations = { 'tributary.dev/when-immutable': 'Replace' };
+      changeHome(CRONTABS, 'a', { metadata: { ...metadata, annotations } });
+      await world.until('it is made anew', () => image() === 'z');
+      expect(there(CRONTABS, 'a')?.metadata.uid).not.toBe(uid);
+      expect(there(CRONTABS, 'a')?.metadata.annotations).not.toHaveProperty('tributary.dev/when-immutable');
+      changeHome(CRONTABS, 'a', { spec: { image: 'other' } });
+      await world.until('and again', () => image() === 'other');
+    });
+
+    test('what could not be made like that either is never deleted for it', async () => {
+      const { uid } = there(CRONTABS, 'a')?.metadata ?? {};
+      const message = 'CronTab "a" is invalid: spec.image: no such image';
+      const isTrial = ({ method, path }: { method: string; path: string }): boolean =>
+        method === 'POST' && isCronTab({ path });
+      world.foreign.fault({ match: isTrial, times: Infinity, status: 422, message });
+      const { metadata } = world.home.storage.get(CRONTABS, 'shop/a') as AnyObject;
+      const annotations = { 'tributary.dev/when-immutable': 'Replace' };
+      changeHome(CRONTABS, 'a', { metadata: { ...metadata, annotations }, spec: { image: 'z' } });
+      await world.until('it is said', () => told('Invalid').length > 0);
+      await world.clock.advance(300_000);
+      expect([puts(), told('Invalid').length]).toEqual([1, 1]);
+      expect(there(CRONTABS, 'a')?.metadata.uid).toBe(uid);
+    });
+  });
+
   test.each([
     ['home', 404, 'KindNotServed', 'this cluster does not know crontabs.stable.example.com (v1)'],
     ['foreign', 404, 'KindNotServed', 'the foreign cluster does not know crontabs.stable.example.com (v1)'],
