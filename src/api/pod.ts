@@ -9,6 +9,12 @@ type Meta = Pick<Pod, 'metadata'>;
 export const controllerOf = ({ metadata }: Meta): OwnerReference | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true);
 
+/**
+ * Whether somebody makes another pod when it is gone. Only a controller does; an owner that is none just takes the pod along when
+ * it is deleted itself. `kubectl drain` tells pods apart alike.
+ */
+export const isControlled = (pod: Meta): boolean => controllerOf(pod) !== undefined;
+
 /** Its controller creates it again on the same node, as long as that node exists. */
 export const isOfDaemonSet = (pod: Meta): boolean => controllerOf(pod)?.kind === 'DaemonSet';
 

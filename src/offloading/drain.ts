@@ -1,7 +1,7 @@
 /** Ending a namespace's pods on virtual nodes that it no longer uses: which pods, and how far that is. */
 import type { OnRemoval } from '../api/namespace-offloading.ts';
 import { ANNOTATION_STRATEGY } from '../api/names.ts';
-import { isFinished, isOfDaemonSet } from '../api/pod.ts';
+import { isControlled, isFinished, isOfDaemonSet } from '../api/pod.ts';
 import type { Pod } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 
@@ -25,7 +25,7 @@ export interface DrainContext {
   isRemoved: boolean;
 }
 
-/** Stay: not ours to end. Delete: its owner makes another. Remake: nobody would make another, so we do. */
+/** Stay: not ours to end. Delete: its controller makes another. Remake: nobody would make another, so we do. */
 type DrainAction = 'Stay' | 'Delete' | 'Remake';
 
 /** What is done with a pod when its namespace is drained from those nodes. Pure. */
@@ -36,9 +36,8 @@ export function drainAction(pod: Pod, context: DrainContext): DrainAction {
   return isMadeAnew(pod) && context.onRemoval !== 'End' ? 'Remake' : 'Delete';
 }
 
-/** Whether nobody else would make another one. */
-export const isMadeAnew = (pod: Pod): boolean =>
-  (pod.metadata.ownerReferences ?? []).length === 0 && !isFinished(pod);
+/** Whether nobody else would make another one, though one is wanted. */
+export const isMadeAnew = (pod: Pod): boolean => !isControlled(pod) && !isFinished(pod);
 
 function isConcerned({ metadata, spec }: Pod, { nodes, since, isRemoved }: DrainContext): boolean {
   const isAdmitted = metadata.annotations?.[ANNOTATION_STRATEGY] !== undefined;

@@ -46,12 +46,12 @@ export const RELEASE_RIGHTS: readonly Right[] = [
   {
     resource: 'pods',
     verbs: ['get', 'list', 'watch', 'create', 'delete'],
-    why: 'list, watch: pods on virtual nodes, one watch for each, by node name; delete: those that cannot be placed there, by UID; get, create: one without an owner is made anew, in namespaces with a NamespaceOffloading only',
+    why: 'list, watch: pods on virtual nodes, one watch for each, by node name; delete: those that cannot be placed there, by UID; get, create: one without a controller is made anew, in namespaces with a NamespaceOffloading only',
   },
   {
     resource: 'pods/eviction',
     verbs: ['create'],
-    why: 'a pod without an owner leaves a cluster as its PodDisruptionBudget allows before it is made anew',
+    why: 'a pod without a controller leaves a cluster as its PodDisruptionBudget allows before it is made anew',
   },
   {
     resource: 'pods/status',
@@ -75,7 +75,7 @@ export const RELEASE_SYSTEM_RIGHTS: readonly Right[] = [
   {
     resource: 'secrets',
     verbs: ['list', 'watch', 'create', 'delete'],
-    why: 'the manifest of a pod without an owner, `tributary-remake-<uid>`, from before it is deleted until it is made anew; a Secret, as its environment may hold secrets',
+    why: 'the manifest of a pod without a controller, `tributary-remake-<uid>`, from before it is deleted until it is made anew; a Secret, as its environment may hold secrets',
   },
 ];
 

@@ -8,7 +8,7 @@ import {
   type NamespaceOffloadingSpec,
   type PodStrategy,
 } from '../../api/namespace-offloading.ts';
-import { claimVolumes, controllerOf, isFinished, isOfDaemonSet } from '../../api/pod.ts';
+import { claimVolumes, controllerOf, isControlled, isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import type { OwnerReference, Pod } from '../../api/wire.ts';
 import { toleratesAny } from '../admission/strategy.ts';
 import { ownerKey } from '../held-off.ts';
@@ -68,7 +68,7 @@ export function seenPod(pod: Pod, place: Place): SeenPod | undefined {
 }
 
 function whyItStays(pod: Pod): SeenPod['stays'] {
-  if (controllerOf(pod) === undefined) return 'NoController';
+  if (!isControlled(pod)) return 'NoController';
   // A Job would count it as a failure; others that run once would begin again.
   if ((pod.spec?.restartPolicy ?? 'Always') !== 'Always') return 'Ends';
   // Its volumes are here, and a pod elsewhere would wait for them for ever.

@@ -1,12 +1,12 @@
 import type { Forwarding } from '../../api/cluster-mode.ts';
 import { ANNOTATION_STRATEGY } from '../../api/names.ts';
 import type { PodStrategy } from '../../api/namespace-offloading.ts';
-import { claimVolumes, isFinished, isOfDaemonSet } from '../../api/pod.ts';
+import { claimVolumes, isControlled, isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { toleratesAny } from '../admission/strategy.ts';
 
 /**
- * Stay: it is nobody's to bring back, or it runs here already. Kept: its volumes are over there. Delete: its owner makes
+ * Stay: it is nobody's to bring back, or it runs here already. Kept: its volumes are over there. Delete: its controller makes
  * another one. Remake: nobody would, so we do.
  */
 export type NextPlace = 'Stay' | 'Kept' | 'Delete' | 'Remake';
@@ -42,5 +42,4 @@ export function admittedForAnother(
   return isWrong ? madeAnewBy(pod) : 'Stay';
 }
 
-const madeAnewBy = ({ metadata }: Pod): 'Delete' | 'Remake' =>
-  (metadata.ownerReferences ?? []).length > 0 ? 'Delete' : 'Remake';
+const madeAnewBy = (pod: Pod): 'Delete' | 'Remake' => (isControlled(pod) ? 'Delete' : 'Remake');

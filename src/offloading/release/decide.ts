@@ -6,7 +6,7 @@ import {
   OFFLOADED_REASONS,
 } from '../../api/names.ts';
 import type { HeldOff, NamespaceOffloading } from '../../api/namespace-offloading.ts';
-import { claimVolumes, controllerOf, isFinished } from '../../api/pod.ts';
+import { claimVolumes, isControlled, isFinished } from '../../api/pod.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
 import { heldUntil, ownerKey, withHeldOff } from '../held-off.ts';
 
@@ -128,7 +128,7 @@ function leave(
     return { do: 'mark', condition: { ...condition, lastTransitionTime } };
   }
   const message = `released from virtual node "${virtualNode}", which could not place it: ${why}. It may go to ${places.join(', ')}`;
-  return { do: controllerOf(pod) === undefined ? 'remake' : 'release', message };
+  return { do: isControlled(pod) ? 'release' : 'remake', message };
 }
 
 /** The condition that says that the virtual node cannot place the pod; undefined where the pod is no candidate. */

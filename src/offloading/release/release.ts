@@ -4,7 +4,7 @@ import {
   type NamespaceOffloading,
   namespaceOffloadings,
 } from '../../api/namespace-offloading.ts';
-import { controllerOf } from '../../api/pod.ts';
+import { isControlled } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
 import type { Caches } from '../../kube/caches.ts';
@@ -110,7 +110,7 @@ export class Release {
       events.event(aboutPod(pod), 'Warning', 'NotReleased', action.message);
       return { requeueAfterMs: action.ms };
     }
-    if (controllerOf(pod) === undefined && this.remake.count(pod.metadata.namespace ?? '') >= MOST_REMADE) {
+    if (!isControlled(pod) && this.remake.count(pod.metadata.namespace ?? '') >= MOST_REMADE) {
       return { requeueAfterMs: FULL_WAIT_MS };
     }
     // The write has not changed the decision: it is not repeated at once.

@@ -30,7 +30,7 @@ const ENDING_POLL_MS = 1_000;
 const MAX_POLL_MS = 30_000;
 
 /**
- * Makes pods without an owner anew. Killed at any moment, it continues where it was, since each step can be seen in the
+ * Makes pods without a controller anew. Killed at any moment, it continues where it was, since each step can be seen in the
  * cluster itself:
  *
  *     journal stored ─▶ old pod evicted or deleted, by UID ─▶ gone ─▶ new pod created ─▶ journal deleted
@@ -153,7 +153,7 @@ export class Remake {
     }
     try {
       const made = await client.create(pods, pod, { signal });
-      const message = 'made anew: it had no owner that would have replaced it';
+      const message = 'made anew: it had no controller that would have replaced it';
       events.event(aboutPod(made), 'Normal', 'Remade', message);
       return true;
     } catch (error) {

@@ -381,7 +381,7 @@ describe('what a drain does with a pod', () => {
     ['bare, to end', pod({}, there), { onRemoval: 'End' }, 'Delete'],
     ['bare, finished', pod({}, there, 'Failed'), {}, 'Delete'],
     ['owned', pod(owner('ReplicaSet'), there), {}, 'Delete'],
-    ['owned, by nobody who replaces it', pod(owner('Workflow', 'w', false), there), {}, 'Delete'],
+    ['owned, by nobody who replaces it', pod(owner('Workflow', 'w', false), there), {}, 'Remake'],
     ['a daemon', pod(owner('DaemonSet'), there), {}, 'Stay'],
     ['by hand, let in', pod(LET_IN, { nodeName: 'mine' }), {}, 'Remake'],
     ['by hand, of its own accord', pod({}, { nodeName: 'mine' }), {}, 'Stay'],

@@ -20,14 +20,15 @@ const pod = ({ metadata, spec, status }: Given = {}): Pod => ({
   spec: { containers: [], ...spec },
   ...(status && { status }),
 });
-const ownedBy = (kind: string): Given => ({
-  metadata: { ownerReferences: [{ apiVersion: 'v1', kind, name: 'o', uid: 'o', controller: true }] },
+const ownedBy = (kind: string, controller = true): Given => ({
+  metadata: { ownerReferences: [{ apiVersion: 'v1', kind, name: 'o', uid: 'o', controller }] },
 });
 const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }];
 
 test.each<[string, Given, boolean, ReturnType<typeof comingHome>]>([
   ['one with an owner', ownedBy('ReplicaSet'), false, 'Delete'],
   ['one without', {}, false, 'Remake'],
+  ['one whose owner replaces nothing', ownedBy('ConfigMap', false), false, 'Remake'],
   ['one that somebody deletes', { metadata: { deletionTimestamp: 'now' } }, false, 'Delete'],
   ['one that was placed back', ownedBy('ReplicaSet'), true, 'Stay'],
   ['one that has finished', { status: { phase: 'Succeeded' } }, false, 'Stay'],
@@ -42,6 +43,7 @@ const tolerant = { spec: { tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'E
 test.each<[string, Given, 'tethered' | 'lost' | 'coming home', ReturnType<typeof admittedForAnother>]>([
   ['one that was to stay', {}, 'tethered', 'Remake'],
   ['one with an owner', ownedBy('Job'), 'tethered', 'Delete'],
+  ['one whose owner replaces nothing', ownedBy('ConfigMap', false), 'tethered', 'Remake'],
   ['one that was sent away', away, 'tethered', 'Stay'],
   ['one that tolerates virtual nodes by itself', tolerant, 'tethered', 'Stay'],
   ['one that has a node', { spec: { nodeName: 'own' } }, 'tethered', 'Stay'],

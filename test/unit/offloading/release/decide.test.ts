@@ -80,6 +80,14 @@ describe('who is released', () => {
       { do: 'remake' },
     ],
     [
+      'marked, with an owner that replaces nothing',
+      {
+        offloading: offloading({}, { heldOff: [heldFor(600, 'Pod/web-1-a')] }),
+        pod: boundPod({ ownerReferences: [{ ...REPLICA_SET, controller: false }] }, MARKED),
+      },
+      { do: 'remake' },
+    ],
+    [
       'without a hold, by request',
       { offloading: offloading({ holdOffSeconds: 0 }), pod: boundPod(OWNED, MARKED) },
       { do: 'release' },
