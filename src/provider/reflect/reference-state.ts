@@ -9,7 +9,10 @@ import type { Storage } from '../storage/storage.ts';
 import type { Reflector } from './reflector.ts';
 import type { TokenReconciler } from './tokens.ts';
 
-/** Where everything stands that the pod needs over there before it may be made. */
+/**
+ * Where everything stands that the pod needs over there before it may be made. Claims come first: where a pod may go that finds no
+ * place here depends on its volumes, so a refusal for another reason also says that they are over there.
+ */
 export function referenceState(
   home: Pod,
   {
@@ -26,21 +29,20 @@ export function referenceState(
     policies: Pick<PolicyStates, 'obstacle'>;
   },
 ): ReferenceState {
+  const claims = storage.state(home);
   const token = tokens.state(home);
   const state: ReferenceState & { missing: unknown[]; refused: unknown[]; notes: unknown[] } = {
     notes: [],
     missing: [],
-    refused: typeof token === 'object' ? [token] : [],
-    pending: token === 'pending',
+    refused: claims === 'pending' ? [] : [...claims],
+    pending: claims === 'pending' || token === 'pending',
   };
+  if (typeof token === 'object') state.refused.push(token);
   if (homeDns.kind === 'Unknown' && asksClusterDns(home)) {
     state.refused.push({ reason: OFFLOADED_REASONS.missingReference, message: homeDns.message });
   }
   const obstacle = policies.obstacle(home);
   if (obstacle !== undefined) state.refused.push(obstacle);
-  const claims = storage.state(home);
-  if (claims === 'pending') state.pending = true;
-  else state.refused.push(...claims);
   for (const reference of podReferences(home)) {
     const copy = reflector.state(reference.kind, reference.name, home);
     if (copy === 'pending') state.pending = true;
@@ -49,7 +51,7 @@ export function referenceState(
     const note = noteOf(reference, copy);
     if (note !== undefined) state.notes.push(note);
   }
-  return state;
+  return claims === 'pending' ? { ...state, refused: [] } : state;
 }
 
 /**

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { PodSpec } from '../../../../src/api/wire.ts';
 import type { HomeDnsWay } from '../../../../src/provider/home-dns.ts';
 import type { ReferenceState } from '../../../../src/provider/pods/decide.ts';
+import type { Refusal } from '../../../../src/provider/pods/refusal.ts';
 import { referenceState } from '../../../../src/provider/reflect/reference-state.ts';
 import type { Reflector } from '../../../../src/provider/reflect/reflector.ts';
 import type { TokenReconciler } from '../../../../src/provider/reflect/tokens.ts';
@@ -98,4 +99,25 @@ test('who asks cluster DNS waits until it is known which one, since that cannot 
   expect(stateOf({ dnsPolicy: 'Default' }, {}, unknown).refused).toEqual([]);
   const none = { ...unknown, kind: 'None' } as const;
   expect(stateOf({ dnsPolicy: 'ClusterFirst' }, {}, none).refused).toEqual([]);
+});
+
+test('where the volumes are is said before any other refusal, and no other one while that is not known', () => {
+  const volumeNotHere: Refusal = {
+    reason: 'VolumeNotHere',
+    message: 'claim "data" is a volume of this cluster',
+  };
+  const forbidden: Refusal = { reason: 'Forbidden', message: 'no token may be brought there' };
+  const state = (claims: readonly Refusal[] | 'pending'): ReferenceState =>
+    referenceState(
+      homePod({ spec: { containers: [{ ...main, envFrom: [{ secretRef: { name: 'k' } }] }] } }),
+      {
+        reflector: { state: () => forbidden } as unknown as Reflector,
+        tokens: { state: () => forbidden } as unknown as TokenReconciler,
+        storage: { state: () => claims },
+        homeDns: { kind: 'NotChosen' },
+      },
+    );
+  expect(state([volumeNotHere]).refused[0]).toBe(volumeNotHere);
+  expect(state([]).refused[0]).toBe(forbidden);
+  expect(state('pending')).toMatchObject({ refused: [], pending: true });
 });
