@@ -13,31 +13,33 @@ import type { TokenReconciler } from './tokens.ts';
  * Where everything stands that the pod needs over there before it may be made. Claims come first: where a pod may go that finds no
  * place here depends on its volumes, so a refusal for another reason also says that they are over there.
  */
-export function referenceState(
-  home: Pod,
-  {
-    reflector,
-    tokens,
-    storage,
-    homeDns,
-    policies,
-  }: {
-    reflector: Reflector;
-    tokens: TokenReconciler;
-    storage: Pick<Storage, 'state'>;
-    homeDns: HomeDnsWay;
-    policies: Pick<PolicyStates, 'obstacle'>;
-  },
-): ReferenceState {
+export function referenceState(home: Pod, { storage, ...parts }: Parts): ReferenceState {
   const claims = storage.state(home);
+  const others = stateWithoutClaims(home, parts);
+  return claims === 'pending'
+    ? { ...others, refused: [], pending: true }
+    : { ...others, refused: [...claims, ...others.refused] };
+}
+
+interface Parts {
+  reflector: Reflector;
+  tokens: TokenReconciler;
+  storage: Pick<Storage, 'state'>;
+  homeDns: HomeDnsWay;
+  policies: Pick<PolicyStates, 'obstacle'>;
+}
+
+function stateWithoutClaims(
+  home: Pod,
+  { reflector, tokens, homeDns, policies }: Omit<Parts, 'storage'>,
+): ReferenceState {
   const token = tokens.state(home);
   const state: ReferenceState & { missing: unknown[]; refused: unknown[]; notes: unknown[] } = {
     notes: [],
     missing: [],
-    refused: claims === 'pending' ? [] : [...claims],
-    pending: claims === 'pending' || token === 'pending',
+    refused: typeof token === 'object' ? [token] : [],
+    pending: token === 'pending',
   };
-  if (typeof token === 'object') state.refused.push(token);
   if (homeDns.kind === 'Unknown' && asksClusterDns(home)) {
     state.refused.push({ reason: OFFLOADED_REASONS.missingReference, message: homeDns.message });
   }
@@ -51,7 +53,7 @@ export function referenceState(
     const note = noteOf(reference, copy);
     if (note !== undefined) state.notes.push(note);
   }
-  return claims === 'pending' ? { ...state, refused: [] } : state;
+  return state;
 }
 
 /**
