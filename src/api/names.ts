@@ -143,6 +143,8 @@ export const LABEL_OFFLOADING_ORIGIN = 'tributary.dev/offloading-origin';
 export const FINALIZER_OFFLOADING = 'tributary.dev/offloading';
 /** On a pod that the webhook has let in: the strategy that it was given. */
 export const ANNOTATION_STRATEGY = 'tributary.dev/strategy';
+/** On such a pod: virtual nodes that could not take it then, joined by commas; its node affinity excludes just these. */
+export const ANNOTATION_AVOIDS = 'tributary.dev/avoids';
 /** On a home object: `true` or `false` before what the policy of its kind says; see src/api/reflection.ts. */
 export const ANNOTATION_REFLECT = 'tributary.dev/reflect';
 /** On a home object: `Replace`, and a copy that cannot be changed is deleted and made anew; else it stays as it was. */

@@ -15,6 +15,7 @@ import { Controller } from '../kube/controller.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../lib/listeners.ts';
+import { nodeFacts } from './admission/node-facts.ts';
 import { PodsAtHome } from './at-home/pods-at-home.ts';
 import { Drains } from './drain.ts';
 import { ForwardedPods } from './forwarded/forwarded-pods.ts';
@@ -33,6 +34,7 @@ import {
   type PeerNamespaces,
   View,
 } from './view.ts';
+import { WaitingPods } from './waiting/waiting-pods.ts';
 
 interface OffloadingOptions extends OffloadingParts {
   caches: Caches;
@@ -212,6 +214,16 @@ export class Offloading {
         clock,
         events,
         virtualNodes: (offloading) => this.#view.virtualNodeNames(offloading),
+      }),
+      waiting: new WaitingPods({
+        client,
+        clock,
+        events,
+        remake,
+        facts: (offloading) => ({
+          offloading,
+          ...nodeFacts(offloading, this.selectedBy(offloading), clock.now()),
+        }),
       }),
       budgetsForMs,
       drains: this.#drains,

@@ -20,11 +20,13 @@ import type { HomeLook, PodsAtHome } from './at-home/pods-at-home.ts';
 import type { OffloadingParts } from './release/remake.ts';
 import { eventsFor, policiesStricter, readyCondition, subjectOf } from './status.ts';
 import { clusterOf, clustersIn, namespaceOf, type View } from './view.ts';
+import type { WaitingPods } from './waiting/waiting-pods.ts';
 
 interface ReconcilerOptions extends OffloadingParts {
   view: View;
   pods: NamespacePods;
   atHome: PodsAtHome;
+  waiting: WaitingPods;
   drains: Drains;
   /** How long PodDisruptionBudgets may hold up a drain, milliseconds. */
   budgetsForMs: number;
@@ -65,11 +67,13 @@ export class Reconciler {
       await addFinalizer(client, namespaceOffloadings, offloading, ours);
       return {};
     }
-    const { drains, clock, atHome } = this.#options;
-    const home = view.isInEffect(offloading) ? await atHome.look(offloading, signal) : undefined;
+    const { drains, clock, atHome, waiting } = this.#options;
+    const isInEffect = view.isInEffect(offloading);
+    const home = isInEffect ? await atHome.look(offloading, signal) : undefined;
     const places = await this.#drainLeft(offloading, signal);
     await this.#writeStatus(offloading, view.entries(offloading, places), { home, signal });
-    const looks = home?.requeueAfterMs === undefined ? [] : [home.requeueAfterMs];
+    const waits = isInEffect ? await waiting.look(offloading, signal) : undefined;
+    const looks = [home?.requeueAfterMs, waits].filter((ms) => ms !== undefined);
     if (places.length > 0) {
       looks.push(nextLookMs(clock.now() - drains.latestSince(offloading.metadata.uid, places)));
     }
@@ -81,6 +85,7 @@ export class Reconciler {
     const uids = new Set([...this.#options.view.offloadings()].map(({ metadata }) => metadata.uid));
     this.#options.drains.retain(uids);
     this.#options.atHome.retain(uids);
+    this.#options.waiting.retain(uids);
     return {};
   }
 

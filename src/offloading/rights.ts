@@ -25,12 +25,12 @@ export const OFFLOAD_RIGHTS: readonly Right[] = [
   {
     resource: 'pods',
     verbs: ['list', 'delete'],
-    why: 'of namespaces that are, or were, offloaded: those on virtual nodes end when offloading does; those on real nodes are counted',
+    why: 'of namespaces that are, or were, offloaded: those on virtual nodes end when offloading does; those on real nodes are counted; those that wait for a node are looked at when a virtual node that they were kept off is back',
   },
   {
     resource: 'pods/eviction',
     verbs: ['create'],
-    why: 'as PodDisruptionBudgets allow, as long as --drain-seconds says; those on real nodes where the NamespaceOffloading says existingPods: Move',
+    why: 'as PodDisruptionBudgets allow, as long as --drain-seconds says; those on real nodes where the NamespaceOffloading says existingPods: Move; those that wait for a node and are kept off one that could take them by now',
   },
 ];
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import 'reflect-metadata';
 
-import { ANNOTATION_STRATEGY, CONDITION_OFFLOADED } from '../../src/api/names.ts';
+import { ANNOTATION_AVOIDS, ANNOTATION_STRATEGY, CONDITION_OFFLOADED } from '../../src/api/names.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import type { Right } from '../../src/api/rbac.ts';
 import { pods, secrets } from '../../src/api/resources.ts';
@@ -14,9 +14,11 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { avoiding } from '../../src/offloading/admission/avoid.ts';
 import { forgeReleaseFence } from '../../src/offloading/release/fence.ts';
 import { Release } from '../../src/offloading/release/release.ts';
 import { RELEASE_EVENT_RIGHTS, RELEASE_RIGHTS, RELEASE_SYSTEM_RIGHTS } from '../../src/offloading/rights.ts';
+import { WaitingPods } from '../../src/offloading/waiting/waiting-pods.ts';
 import { endedStatus } from '../../src/provider/forge/ended-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { ACCOUNT, rightsAccount, SYSTEM } from '../support/labs/rights-account.ts';
@@ -261,6 +263,47 @@ test('a bare pod is made anew, as admission lets it in again', async () => {
   });
   await eventually('told', () => told.includes('Remade bare'));
   expect(warnings.filter((line) => line.includes('hidden'))).toEqual([]);
+});
+
+test('a pod that waits and was let in to avoid a virtual node goes when that can take it', async () => {
+  const avoids = { matchExpressions: [avoiding(['milan'])] };
+  const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [avoids] } };
+  const { status, body } = await lab.cluster.api.call('POST', '/apis/apps/v1/namespaces/shop/replicasets', {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: 'waits', namespace: 'shop' },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: 'waits' } },
+      template: {
+        metadata: { labels: { app: 'waits' }, annotations: { [ANNOTATION_AVOIDS]: 'milan' } },
+        spec: {
+          schedulerName: 'none',
+          affinity: { nodeAffinity: required },
+          containers: [{ name: 'main', image: 'web:1' }],
+        },
+      },
+    },
+  });
+  if (status !== 201) throw new Error(body);
+  await eventually('a pod', async () => (await list('app=waits')).length === 1);
+  const [pod] = await list('app=waits');
+  const offloading = await admin.get(namespaceOffloadings, { namespace: 'shop', name: 'offloading' });
+  const milan = { cluster: 'milan', virtualNodes: ['milan'], phase: 'Ready', reason: 'AsExpected' };
+  const back = { ...offloading, status: { clusters: [milan] } } as NamespaceOffloading;
+  const waiting = new WaitingPods({
+    client,
+    clock: systemClock,
+    events: { event: ({ metadata }, _type, reason) => told.push(`${reason} ${metadata.name}`) },
+    remake: { begin: async () => false, count: () => 0 },
+    facts: () => ({ offloading: back, failedNodes: [], nowMs: systemClock.now() }),
+  });
+  await waiting.look(back, new AbortController().signal);
+  await eventually('a successor alone', async () => {
+    const all = await list('app=waits');
+    return all.length === 1 && all[0]?.metadata.uid !== pod?.metadata.uid;
+  });
+  expect(told).toContain(`MadeAnew ${pod?.metadata.name}`);
 });
 
 test('a pod that runs is left alone', async () => {

@@ -98,7 +98,9 @@ export const EVENT_TEXTS: EventTexts = {
       'The pod stays away while contact is lost: its volumes are in the other cluster.',
       'Bring the clusters back into contact.',
     ),
-    MadeAnew: news('The pod was admitted before this cluster changed its mode, and is made anew.'),
+    MadeAnew: news(
+      'The pod waited for a node under what no longer holds (the mode of this cluster, or a virtual node that it was kept off), and is made anew.',
+    ),
     HeldByBudget: warning(
       'Its namespace leaves that cluster, and a PodDisruptionBudget does not let it go yet.',
       'Nothing: the message says until when the budget is regarded. Or one more replica.',

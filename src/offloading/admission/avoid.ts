@@ -1,5 +1,5 @@
 import { type LabelRequirement, matchesSelector } from '../../api/label-selector.ts';
-import { NAME_PREFIX } from '../../api/names.ts';
+import { ANNOTATION_AVOIDS, LABEL_VIRTUAL_NODE, NAME_PREFIX } from '../../api/names.ts';
 import {
   NAMESPACE_OFFLOADING_REASONS,
   type NamespaceOffloading,
@@ -61,7 +61,7 @@ const holds = (expression: NodeExpression, labels: SelectedNode['labels']): bool
 const isRequirement = (expression: NodeExpression): expression is NodeExpression & LabelRequirement =>
   ['In', 'NotIn', 'Exists', 'DoesNotExist'].includes(expression.operator);
 
-interface AvoidFacts {
+export interface AvoidFacts {
   offloading: NamespaceOffloading;
   failedNodes: readonly string[];
   /** Virtual nodes that the offloading selects. */
@@ -93,6 +93,21 @@ export function nodesToAvoid(
     ? keepAll('its own nodeSelector or node affinity permits no other')
     : { nodes, warnings: [] };
 }
+
+/** Excludes these virtual nodes, and no others. */
+export const avoiding = (nodes: readonly string[]): NodeExpression => ({
+  key: LABEL_VIRTUAL_NODE,
+  operator: 'NotIn',
+  values: nodes.toSorted(),
+});
+
+/** How a pod is marked that avoids these; undefined: it avoids none. */
+export const avoidsMark = (nodes: readonly string[]): string | undefined =>
+  nodes.length === 0 ? undefined : nodes.toSorted().join(',');
+
+/** Virtual nodes that the pod was let in to avoid. */
+export const avoidsOf = ({ metadata }: Pick<Pod, 'metadata'>): string[] =>
+  (metadata.annotations?.[ANNOTATION_AVOIDS] ?? '').split(',').filter((name) => name !== '');
 
 /**
  * Without nodes that are only not ready, where the pod's data may be there. The scheduler avoids them by their taints for as

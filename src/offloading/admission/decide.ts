@@ -1,10 +1,16 @@
 import type { Admission, JsonPatchOperation } from '../../api/admission.ts';
-import { ANNOTATION_STRATEGY, LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../../api/names.ts';
+import {
+  ANNOTATION_AVOIDS,
+  ANNOTATION_STRATEGY,
+  LABEL_OFFLOAD,
+  LABEL_OFFLOADING_ORIGIN,
+} from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
 import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { nodesToAvoid, type SelectedNode } from './avoid.ts';
+import { present } from '../../lib/fields.ts';
+import { avoidsMark, nodesToAvoid, type SelectedNode } from './avoid.ts';
 import { narrowed, type NodeTerm } from './node-terms.ts';
 import { termsOf, toleratesAll, toleratesAny, TOLERATION } from './strategy.ts';
 
@@ -39,7 +45,11 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admission {
   const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
   const isLetIn = strategy === 'Local' || toleratesAll(tolerations) || areOpen(facts.selected);
   return {
-    patch: [...(isLetIn ? [] : [tolerate(pod)]), ...placement.patch, ...record(pod, strategy)],
+    patch: [
+      ...(isLetIn ? [] : [tolerate(pod)]),
+      ...placement.patch,
+      ...record(pod, marksOf(strategy, away.nodes)),
+    ],
     warnings: [...away.warnings, ...placement.warnings],
   };
 }
@@ -52,7 +62,7 @@ const areOpen = (selected: readonly SelectedNode[] = []): boolean =>
   selected.length > 0 && selected.every(({ isTainted }) => !isTainted);
 
 /** A pod that people keep home leaves a cluster that is tethered: its own nodes are not for it. */
-function strategyFor({ metadata: pod }: Pod, { metadata, spec }: NamespaceOffloading): PodStrategy {
+export function strategyFor({ metadata: pod }: Pod, { metadata, spec }: NamespaceOffloading): PodStrategy {
   const isForwarded = metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === 'tether';
   return pod.labels?.[LABEL_OFFLOAD] === 'false' && !isForwarded
     ? 'Local'
@@ -97,16 +107,21 @@ function require({ spec }: Pod, nodeSelectorTerms: NodeTerm[]): JsonPatchOperati
   return { op: 'add', path, value: required };
 }
 
-function record({ metadata }: Pod, strategy: PodStrategy): JsonPatchOperation[] {
+const marksOf = (strategy: PodStrategy, away: readonly string[]): Record<string, string | undefined> => ({
+  [ANNOTATION_STRATEGY]: strategy,
+  [ANNOTATION_AVOIDS]: strategy === 'Local' ? undefined : avoidsMark(away),
+});
+
+/** Whatever the pod has said itself; undefined: nothing is to be said. */
+function record({ metadata }: Pod, marks: Record<string, string | undefined>): JsonPatchOperation[] {
   const { annotations } = metadata;
-  if (annotations?.[ANNOTATION_STRATEGY] === strategy) return [];
-  return annotations === undefined || annotations === null
-    ? [{ op: 'add', path: '/metadata/annotations', value: { [ANNOTATION_STRATEGY]: strategy } }]
-    : [
-        {
-          op: 'add',
-          path: `/metadata/annotations/${ANNOTATION_STRATEGY.replaceAll('/', '~1')}`,
-          value: strategy,
-        },
-      ];
+  if (annotations === undefined || annotations === null) {
+    return [{ op: 'add', path: '/metadata/annotations', value: present(marks) }];
+  }
+  return Object.entries(marks)
+    .filter(([key, value = '']) => (annotations[key] ?? '') !== value)
+    .map(([key, value = '']) => {
+      const path = `/metadata/annotations/${key.replaceAll('/', '~1')}`;
+      return { op: 'add', path, value };
+    });
 }

@@ -1,12 +1,8 @@
 import type { LabelSelector } from '../../api/label-selector.ts';
-import {
-  LABEL_NODE_TYPE,
-  LABEL_VIRTUAL_NODE,
-  NODE_TYPE_VIRTUAL,
-  TAINT_VIRTUAL_NODE,
-} from '../../api/names.ts';
+import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import type { PodStrategy } from '../../api/namespace-offloading.ts';
 import type { Toleration } from '../../api/wire.ts';
+import { avoiding } from './avoid.ts';
 import type { NodeExpression } from './node-terms.ts';
 
 const REAL: NodeExpression = { key: LABEL_NODE_TYPE, operator: 'NotIn', values: [NODE_TYPE_VIRTUAL] };
@@ -18,8 +14,7 @@ export function termsOf(
   selector: LabelSelector,
   away: readonly string[],
 ): NodeExpression[][] {
-  const notThere: NodeExpression[] =
-    away.length === 0 ? [] : [{ key: LABEL_VIRTUAL_NODE, operator: 'NotIn', values: away.toSorted() }];
+  const notThere: NodeExpression[] = away.length === 0 ? [] : [avoiding(away)];
   const selected = expressionsOf(selector);
   switch (strategy) {
     case 'Local':

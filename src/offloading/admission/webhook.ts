@@ -10,13 +10,10 @@ import type { Forwarding } from '../../api/cluster-mode.ts';
 import { isClusterNamespace, isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
 import { LABEL_OFFLOAD, LABEL_PEER, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import {
-  NAMESPACE_OFFLOADING_REASONS,
   type NamespaceOffloading,
   POD_STRATEGIES,
   type PodStrategy,
 } from '../../api/namespace-offloading.ts';
-import { nodeLabelsOf } from '../../api/node-labels.ts';
-import { isTainted, VIRTUAL_NODE_CONDITIONS, type VirtualNode } from '../../api/virtual-node.ts';
 import {
   type AdmissionPart,
   askedAbout,
@@ -24,10 +21,10 @@ import {
   type WebhookPlace,
 } from '../../kube/webhook-configuration.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { SelectedNode } from './avoid.ts';
 import type { Offloading } from '../offloading.ts';
 import { LABEL_STRATEGIES, type SelectedNamespaces } from '../short-form.ts';
 import { admit } from './decide.ts';
+import { nodeFacts } from './node-facts.ts';
 import { expressionsOf } from './strategy.ts';
 
 /** The questions of API servers about pods of offloaded namespaces, and where they are told to ask. */
@@ -58,10 +55,8 @@ export function offloadingAdmission(
       if (about !== 'Create') return { patch: [], warnings: [] };
       const offloading = offloadingOf(namespace);
       const selected = offloading === undefined ? [] : offloadings.selectedBy(offloading);
-      const nowMs = clock.now();
-      const failedNodes = failedNodesOf(offloading, selected, nowMs);
-      const isOpen = offloadings.isOpen();
-      return admit(pod, { offloading, failedNodes, selected: selected.map(placeOf), isOpen, nowMs });
+      const facts = nodeFacts(offloading, selected, clock.now());
+      return admit(pod, { offloading, ...facts, isOpen: offloadings.isOpen() });
     };
   return {
     components: [],
@@ -97,12 +92,6 @@ const selectedNow = (
 ): SelectedNamespaces | undefined =>
   tether === undefined ? selected : { selector: {}, podStrategy: tether.podStrategy };
 
-const placeOf = (virtualNode: VirtualNode): SelectedNode => ({
-  name: virtualNode.metadata.name,
-  labels: nodeLabelsOf(virtualNode),
-  isTainted: isTainted(virtualNode),
-});
-
 /**
  * Pure. What is being removed takes no new pods abroad. The cluster's own parts are never held up: they could not bring
  * back the one whose answer they wait for.
@@ -119,35 +108,6 @@ export function byStrategy(
     found[spec.podStrategy ?? 'LocalAndRemote'].push(namespace);
   }
   return found;
-}
-
-/**
- * A virtual node that is not Ready for less than this has not failed. Its taints keep pods away meanwhile; what is written into a pod
- * would keep it away for good.
- */
-const GLITCH_MS = 20_000;
-
-/** Pure: virtual nodes that have failed to take the namespace, or are about to lose it. */
-export function failedNodesOf(
-  offloading: NamespaceOffloading | undefined,
-  selected: readonly VirtualNode[],
-  nowMs: number,
-): string[] {
-  const byName = new Map(selected.map((one) => [one.metadata.name, one]));
-  return (offloading?.status?.clusters ?? []).flatMap(({ phase, reason, virtualNodes }) => {
-    if (phase === 'Ending') return virtualNodes;
-    if (phase !== 'Failed') return virtualNodes.filter((name) => !byName.has(name));
-    return reason === NAMESPACE_OFFLOADING_REASONS.notReady
-      ? virtualNodes.filter((name) => !isGlitch(byName.get(name), nowMs))
-      : virtualNodes;
-  });
-}
-
-function isGlitch(virtualNode: VirtualNode | undefined, nowMs: number): boolean {
-  if (virtualNode === undefined) return false;
-  const ready = virtualNode.status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);
-  // Status True: the entry of the status is older than it.
-  return ready?.status === 'True' || nowMs - Date.parse(ready?.lastTransitionTime ?? '') < GLITCH_MS;
 }
 
 interface WebhookFacts {

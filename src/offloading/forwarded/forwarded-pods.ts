@@ -12,6 +12,7 @@ import { deleteByUid } from '../../kube/write.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { errorMessage, ignoring } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
+import { NO_NODE } from '../release/journal.ts';
 import type { OffloadingParts, Remake } from '../release/remake.ts';
 import { admittedForAnother, comingHome } from './decide.ts';
 
@@ -30,8 +31,6 @@ const LOOK_MS = 5000;
 const SETTLE_MS = 20_000;
 const PAGE = 500;
 const AT_ONCE = 8;
-/** Where a pod comes from that has had no node. No VirtualNode is called so. */
-const HERE = 'no-node';
 const STEPS = { event: 'RunsLocally', kept: 'NotRunLocally' } as const;
 
 /**
@@ -112,7 +111,7 @@ export class ForwardedPods {
         this.#tell(pod, 'MadeAnew', 'was admitted before this cluster changed its mode; it is made anew');
         const { uid, resourceVersion } = pod.metadata;
         // With the version: one that has got a node since is left alone.
-        if (action === 'Remake') await this.#remake(pod, { from: HERE, unlessStarted: true, signal });
+        if (action === 'Remake') await this.#remake(pod, { from: NO_NODE, unlessStarted: true, signal });
         else
           await client
             .delete(pods, pod.metadata, { uid, resourceVersion, signal })

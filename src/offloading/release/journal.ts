@@ -6,6 +6,8 @@ import { present } from '../../lib/fields.ts';
 import { remadePod } from './remade-pod.ts';
 
 const KEY = 'journal';
+/** Where a pod comes from that has had no node. No VirtualNode is called so. */
+export const NO_NODE = 'no-node';
 
 /** A pod that is about to be deleted and made anew. Stored before the deletion, removed after the creation. */
 export interface Journal {

@@ -16,7 +16,7 @@ import { LossBudget } from '../../lib/loss-budget.ts';
 import { type BoundPod, BoundPods } from './bound-pods.ts';
 import type { Offloading } from '../offloading.ts';
 import { decideRelease, placingRefusal } from './decide.ts';
-import { type OffloadingParts, Remake } from './remake.ts';
+import { MOST_REMADE, type OffloadingParts, Remake } from './remake.ts';
 
 interface ReleaseOptions extends OffloadingParts {
   caches: Caches;
@@ -40,11 +40,6 @@ interface Watched {
 
 /** So long after its release, a pod that is still there is looked at again. */
 const LOOK_AGAIN_MS = 30_000;
-/**
- * At most so many pods of one namespace are being made anew at a time: each keeps its manifest in our own namespace, and
- * where the API server refuses them all, by a quota for example, their number would grow without end.
- */
-const MOST_REMADE = 32;
 const FULL_WAIT_MS = 30_000;
 
 /**

@@ -1,4 +1,5 @@
 import {
+  ANNOTATION_AVOIDS,
   ANNOTATION_RELEASED_FROM,
   ANNOTATION_REMADE_FOR,
   ANNOTATION_STRATEGY,
@@ -10,9 +11,15 @@ import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-a
 import type { Draft, OwnerReference, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
+import { avoidsOf } from '../admission/avoid.ts';
 import { termsOf } from '../admission/strategy.ts';
 
-const OUR_ANNOTATIONS = [ANNOTATION_STRATEGY, ANNOTATION_RELEASED_FROM, ANNOTATION_REMADE_FOR];
+const OUR_ANNOTATIONS = [
+  ANNOTATION_STRATEGY,
+  ANNOTATION_AVOIDS,
+  ANNOTATION_RELEASED_FROM,
+  ANNOTATION_REMADE_FOR,
+];
 /** Finalizers of a deletion in progress; those of people and their controllers stay. */
 const DELETION_FINALIZERS = new Set(['foregroundDeletion', 'orphan']);
 
@@ -55,11 +62,12 @@ const unblocking = ({ blockOwnerDeletion: _blocks, ...owner }: OwnerReference): 
 const NOT_OURS: Added = { toleration: () => false, requirement: () => false };
 
 function addedTo({ metadata }: Pod, selector: LabelSelector): Added {
-  const always = [...termsOf('Local', {}, []), ...termsOf('Remote', selector, [])].flat();
+  const avoids = avoidsOf({ metadata });
+  const always = [...termsOf('Local', {}, []), ...termsOf('Remote', selector, avoids)].flat();
   const from = metadata.annotations?.[ANNOTATION_RELEASED_FROM];
   return {
     toleration: ({ key }) => key === TAINT_VIRTUAL_NODE,
-    // Held off the node that it was released from before; a virtual node that the pod itself excludes stays excluded.
+    // One of an earlier version says only which node it was released from. What the pod itself excludes stays excluded.
     requirement: ({ key, operator, values = [] }) =>
       (key === LABEL_VIRTUAL_NODE && operator === 'NotIn' && from !== undefined && values.includes(from)) ||
       always.some((one) => deepEqual(normal(one), normal({ key, operator, values }))),

@@ -24,6 +24,11 @@ interface RemakerOptions extends OffloadingParts {
   namespaceUid?: (name: string) => string | undefined;
 }
 
+/**
+ * At most so many pods of one namespace are being made anew at a time: each keeps its manifest in our own namespace, and
+ * where the API server refuses them all, by a quota for example, their number would grow without end.
+ */
+export const MOST_REMADE = 32;
 /** How often this checks whether the old pod is gone: the agent, or a kubelet, ends it. */
 const ENDING_POLL_MS = 1_000;
 /** The longest pause: each check reads from the API server, and nobody ends the pod while its provider does not answer. */

@@ -3,7 +3,8 @@ import { expect, test } from '@jest/globals';
 import type { NamespaceOffloading, OffloadedCluster } from '../../../../src/api/namespace-offloading.ts';
 import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
 import type { Condition } from '../../../../src/api/wire.ts';
-import { byStrategy, failedNodesOf, forgeWebhooks } from '../../../../src/offloading/admission/webhook.ts';
+import { failedNodesOf } from '../../../../src/offloading/admission/node-facts.ts';
+import { byStrategy, forgeWebhooks } from '../../../../src/offloading/admission/webhook.ts';
 import type { SelectedNamespaces } from '../../../../src/offloading/short-form.ts';
 
 const offloading = (

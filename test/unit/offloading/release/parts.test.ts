@@ -111,6 +111,14 @@ describe('a pod as it was before admission', () => {
     expect(remadePod(pod).metadata.annotations).toEqual({});
   });
 
+  test('it avoids no virtual node any more that could not take it then, and those that it excludes itself', () => {
+    const annotations = { 'tributary.dev/strategy': 'Remote', 'tributary.dev/avoids': 'milan,oslo' };
+    const avoided = { ...notRome, values: ['milan', 'oslo'] };
+    const pod = { ...boundPod({ annotations }), spec: required(wish, notRome, avoided) };
+    expect(remadePod(pod).spec).toEqual(required(wish, notRome));
+    expect(remadePod(pod).metadata.annotations).toEqual({});
+  });
+
   test('what belongs to one life of a pod, and what admission computes, is left out', () => {
     const token = { name: 'kube-api-access-x', projected: { sources: [] } };
     const mounts = [

@@ -115,6 +115,7 @@ test('where the volumes are is said before any other refusal, and no other one w
         tokens: { state: () => forbidden } as unknown as TokenReconciler,
         storage: { state: () => claims },
         homeDns: { kind: 'NotChosen' },
+        policies: { obstacle: () => undefined },
       },
     );
   expect(state([volumeNotHere]).refused[0]).toBe(volumeNotHere);
