@@ -1,7 +1,7 @@
 import { isOwnClusterName, OWN_CLUSTER_NAME_FORM } from './api/forms.ts';
 import type { LabelSelector } from './api/label-selector.ts';
 import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
-import { LOG_LEVELS, type LogLevel } from './lib/log.ts';
+import { DEFAULT_LOG_LEVEL, LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
 import { overlaps, parseAddress, parsePrefix } from './lib/prefix.ts';
@@ -113,7 +113,7 @@ export interface ConfigSource {
 export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   kubeconfig: 'kubeconfig of the home cluster (default: the service account of the pod)',
   context: 'context in that kubeconfig',
-  'log-level': `one of ${LOG_LEVELS.join(', ')} (default info)`,
+  'log-level': `one of ${LOG_LEVELS.join(', ')} (default ${DEFAULT_LOG_LEVEL})`,
   'ops-port': 'port of /metrics, /livez and /readyz (default 8080)',
   'virtual-node': 'peer: name of the VirtualNode to serve, or several: A,B,...',
   'node-address': 'peer: address at which the home API server reaches this agent (default $POD_IP)',
@@ -182,7 +182,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
   const config: AgentConfig = {
     kubeconfig: options['kubeconfig'] ?? env['KUBECONFIG'],
     context: options['context'],
-    logLevel: logLevel(given('log-level', 'TRIBUTARY_LOG_LEVEL', 'info'), mistakes),
+    logLevel: logLevel(given('log-level', 'TRIBUTARY_LOG_LEVEL', DEFAULT_LOG_LEVEL), mistakes),
     opsPort: port('ops-port', 8080),
     virtualNode: options['virtual-node'],
     nodeAddress: options['node-address'] ?? env['POD_IP'],
@@ -285,7 +285,7 @@ const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/u;
 function logLevel([where, text]: Given, mistakes: string[]): LogLevel {
   const level = LOG_LEVELS.find((known) => known === text);
   if (level === undefined) mistakes.push(`${where} must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`);
-  return level ?? 'info';
+  return level ?? DEFAULT_LOG_LEVEL;
 }
 
 function clusterName([where, text]: Given, mistakes: string[]): string {

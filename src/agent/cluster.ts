@@ -130,13 +130,15 @@ const isComponent = (launcher: AgentLauncher & Partial<Component>): launcher is 
   launcher.start !== undefined && launcher.name !== undefined;
 
 function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLauncher {
-  const { agentImage: image, agentPriorityClass: priorityClassName, clusterDns, clusterDomain } = config;
+  const { agentImage: image, agentPriorityClass: priorityClassName, logLevel } = config;
+  const { clusterDns, clusterDomain } = config;
   if (image === undefined) throw new TributaryError('Invalid', 'name the image of the agents: --agent-image');
   return new PodLauncher({
     home,
     image,
     ...(priorityClassName !== undefined && { priorityClassName }),
     dns: { nameservers: clusterDns, domain: clusterDomain },
+    logLevel,
     clock,
     log: log.named('launcher'),
   });

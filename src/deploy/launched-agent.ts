@@ -10,6 +10,7 @@ import {
 import { LABEL_PROVIDER } from '../api/names.ts';
 import { forgeBinding, forgeGrant, type Right, rulesOf } from '../api/rbac.ts';
 import { TributaryError } from '../lib/errors.ts';
+import { DEFAULT_LOG_LEVEL, type LogLevel } from '../lib/log.ts';
 import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './agents.ts';
 import { checkedImage, forgeDeployment, KUBELET_PORT, labelsOf, OPS_PORT } from './program.ts';
 import { LAUNCHED_OWN_RIGHTS } from './rights/agent.ts';
@@ -31,6 +32,8 @@ export interface LaunchedAgent {
   priorityClassName?: string;
   /** Of this cluster, where people have named them; the agent knows those of its own pod. */
   dns?: Dns;
+  /** With which the agent starts; default: as any process. */
+  logLevel?: LogLevel;
 }
 
 export const agentName = (clusterID: string): string => `${AGENT_NAME_PREFIX}${clusterID}`;
@@ -49,7 +52,7 @@ const agentLabels = (clusterID: string): Record<string, string> => ({
 
 /** In the order in which they must be applied: rights come before the pod that needs them. */
 export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
-  const { clusterID, virtualNodes, image, priorityClassName, dns } = checkedAgent(agent);
+  const { clusterID, virtualNodes, image, priorityClassName, dns, logLevel } = checkedAgent(agent);
   const account = { namespace: AGENTS_NAMESPACE, name: agentName(clusterID) };
   const labels = agentLabels(clusterID);
   return [
@@ -78,6 +81,7 @@ export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
         '--virtual-node',
         virtualNodes.map(({ name }) => name).join(','),
         ...dnsArguments(dns),
+        ...logArguments(logLevel),
       ],
       ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
       memoryLimit: '512Mi',
@@ -90,6 +94,10 @@ const dnsArguments = ({ nameservers, domain }: Dns = { nameservers: [], domain: 
   ...(nameservers.length > 0 ? ['--cluster-dns', nameservers.join(',')] : []),
   ...(domain === undefined ? [] : ['--cluster-domain', domain]),
 ];
+
+/** The default is not said, so that agents which run with it are not replaced for the sake of a word. */
+const logArguments = (level: LogLevel = DEFAULT_LOG_LEVEL): string[] =>
+  level === DEFAULT_LOG_LEVEL ? [] : ['--log-level', level];
 
 /** Its table with the names filled in; where there are several, each in its place. */
 function ownRights({ virtualNodes, kubeconfigSecret }: LaunchedAgent): Right[] {

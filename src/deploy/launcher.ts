@@ -16,6 +16,8 @@ interface PodLauncherOptions extends Basics {
   image: string;
   priorityClassName?: string;
   dns?: LaunchedAgent['dns'];
+  /** With which agents start. */
+  logLevel?: LaunchedAgent['logLevel'];
   /** How long the pod may take to go before its rights are taken from it; default 12 s. */
   goneMs?: number;
 }
@@ -71,7 +73,7 @@ export class PodLauncher implements AgentLauncher {
   }
 
   #launched({ kubeconfigSecret, ...wanted }: WantedAgent): LaunchedAgent {
-    const { image, priorityClassName, dns } = this.#options;
+    const { image, priorityClassName, dns, logLevel } = this.#options;
     if (kubeconfigSecret.namespace !== SYSTEM_NAMESPACE) {
       throw new TributaryError('Invalid', `kubeconfig Secrets of agents are in ${SYSTEM_NAMESPACE}`);
     }
@@ -83,6 +85,7 @@ export class PodLauncher implements AgentLauncher {
       image,
       ...(priorityClassName !== undefined && { priorityClassName }),
       ...(dns && { dns }),
+      ...(logLevel && { logLevel }),
     };
   }
 

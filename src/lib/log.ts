@@ -18,6 +18,8 @@ export interface Logger {
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+/** With which every process starts that is not told another one. */
+export const DEFAULT_LOG_LEVEL: LogLevel = 'info';
 
 /** How many lines of each level were written. */
 export type LineCounts = Record<LogLevel, number>;

@@ -128,7 +128,7 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     kind: 'choice',
     default: 'info',
     choices: ['debug', 'info', 'warn', 'error'],
-    what: 'How much the roles log.',
+    what: 'How much the roles log, and the agents that they start.',
     option: { name: 'log-level', roles: ['cluster', 'gateway', 'node'] },
   },
   peeringService: {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { PodLauncher } from '../../../src/deploy/launcher.ts';
 import type { Deployment } from '../../../src/deploy/program.ts';
 import { namespaces, pods } from '../../../src/api/resources.ts';
@@ -120,22 +120,32 @@ test('where one binding fails, none is still being granted when that is told', a
   expect(api.log.slice(told)).toEqual([]);
 });
 
-test('the agent is told the DNS of this cluster where people have named it', async () => {
-  const argsOf = async (dns?: { nameservers: string[]; domain: string | undefined }): Promise<unknown> => {
+describe('the agent is told', () => {
+  type Told = Pick<ConstructorParameters<typeof PodLauncher>[0], 'dns' | 'logLevel'>;
+  const argsOf = async (told: Told = {}): Promise<unknown> => {
     const log = createLogger({ level: 'info', now: () => 0, write: () => undefined });
-    const told = new PodLauncher({ home, image: 'tributary:1', ...(dns && { dns }), clock, log });
-    await clock.during('ensure', told.ensure(WANTED, signal));
+    const telling = new PodLauncher({ home, image: 'tributary:1', ...told, clock, log });
+    await clock.during('ensure', telling.ensure(WANTED, signal));
     const deployment = api.storage.get('deployments.apps', `tributary-agents/${NAME}`);
     return (deployment?.spec as Deployment['spec'] | undefined)?.template.spec?.containers[0]?.args;
   };
   const plain = ['run', 'peer', '--system-namespace', 'tributary-system', '--virtual-node', 'milan'];
-  expect(await argsOf()).toEqual(plain);
-  expect(await argsOf({ nameservers: [], domain: undefined })).toEqual(plain);
-  expect(await argsOf({ nameservers: ['10.96.0.10', 'fd00:96::a'], domain: 'cluster.local' })).toEqual([
-    ...plain,
-    '--cluster-dns',
-    '10.96.0.10,fd00:96::a',
-    '--cluster-domain',
-    'cluster.local',
-  ]);
+
+  test('the DNS of this cluster where people have named it', async () => {
+    expect(await argsOf()).toEqual(plain);
+    expect(await argsOf({ dns: { nameservers: [], domain: undefined } })).toEqual(plain);
+    const dns = { nameservers: ['10.96.0.10', 'fd00:96::a'], domain: 'cluster.local' };
+    expect(await argsOf({ dns })).toEqual([
+      ...plain,
+      '--cluster-dns',
+      '10.96.0.10,fd00:96::a',
+      '--cluster-domain',
+      'cluster.local',
+    ]);
+  });
+
+  test('the level of logs of the role, unless that is the default', async () => {
+    expect(await argsOf({ logLevel: 'debug' })).toEqual([...plain, '--log-level', 'debug']);
+    expect(await argsOf({ logLevel: 'info' })).toEqual(plain);
+  });
 });
