@@ -32,6 +32,8 @@ export interface AcceptancePolicySpec {
   minimum?: ResourceList;
   /** An offer with a higher price is refused; one without a price is never refused for it. */
   maxPrices?: Record<string, Price>;
+  /** Pods and nodes outlive lost contact for so long at most, whatever the provider offers. Default: as it offers. */
+  maxKeepForSeconds?: number;
   /** Labels that the offer must bear. */
   requiredLabels?: Record<string, string>;
   /** Home namespaces to offload. */

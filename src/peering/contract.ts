@@ -11,11 +11,16 @@ import * as terms from './offer/terms.ts';
 import type { OwnIdentity, PeerIdentity } from './ports.ts';
 
 /**
- * What the consumer proposes: the terms of the offer, with as much of its resources as it wants. Of a resource that it
- * does not name it takes nothing.
+ * What the consumer proposes: the terms of the offer, with as much of its resources as it wants, and pods kept no longer than it
+ * wants. Of a resource that it does not name it takes nothing.
  */
-export function draftContract(offer: Offer, resources: ResourceList, nowMs: number): Contract {
-  const { provider, consumer, generation, namespaces, podSecurity, keepForSeconds, prices } = offer;
+export function draftContract(
+  offer: Offer,
+  resources: ResourceList,
+  nowMs: number,
+  maxKeepForSeconds: number = offer.keepForSeconds,
+): Contract {
+  const { provider, consumer, generation, namespaces, podSecurity, prices } = offer;
   return {
     provider,
     consumer,
@@ -27,7 +32,7 @@ export function draftContract(offer: Offer, resources: ResourceList, nowMs: numb
     },
     namespaces,
     podSecurity,
-    keepForSeconds,
+    keepForSeconds: Math.min(offer.keepForSeconds, maxKeepForSeconds),
     prices,
   };
 }
@@ -56,7 +61,7 @@ const boundedText = opaque(MAX_CONTRACT_LENGTH);
 
 /**
  * Reads a contract that a peer has sent: canonical JSON of a Contract and of nothing else, that takes no more than
- * this offer gives and changes none of its terms. Throws Invalid with one line that names the field.
+ * this offer gives and changes none of its other terms. Throws Invalid with one line that names the field.
  */
 export function checkContract(text: string, offer: Offer): Contract {
   const json = anyObject(parsed(text), 'contract');
@@ -66,7 +71,9 @@ export function checkContract(text: string, offer: Offer): Contract {
   const contract: Contract = record(FIELDS)(json, 'contract');
   if (canonicalText(contract) !== text) refuse('contract', 'is not in canonical form (RFC 8785)');
   for (const field of ['provider', 'consumer', 'generation', 'podSecurity', 'keepForSeconds'] as const) {
-    if (contract[field] === offer[field]) continue;
+    // To keep pods for less long asks less of us.
+    const isLess = field === 'keepForSeconds' && contract[field] < offer[field];
+    if (contract[field] === offer[field] || isLess) continue;
     refuse(`contract.${field}`, `is ${contract[field]}, but ${offer[field]} was offered`);
   }
   for (const field of ['namespaces', 'prices'] as const) {

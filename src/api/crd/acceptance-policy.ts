@@ -19,6 +19,7 @@ import {
   taintEffect,
 } from './common.ts';
 import type { Definition } from './definition.ts';
+import { keepForSeconds } from './offer.ts';
 import { peerSelector } from './peer-selector.ts';
 import { choice, conditions, dnsLabel, int32, listOf, objectOf, wholeOf, type Schema } from './schema.ts';
 
@@ -39,6 +40,11 @@ const spec: Schema = objectOf<AcceptancePolicySpec>(
     maxPrices: prices(
       'Highest price by resource. An offer with a higher price is refused; an offer without prices is never ' +
         'refused for its price.',
+    ),
+    maxKeepForSeconds: keepForSeconds(
+      'Longest time, in seconds, for which the provider keeps our pods while this cluster is away, and this cluster ' +
+        'keeps the nodes of a provider that is away. The contract names the smaller one of this and the keepForSeconds of ' +
+        'the offer. Default: as offered.',
     ),
     requiredLabels: labels('Labels that the offer must have.'),
     namespaces: homeNamespaces('Namespaces of this cluster whose pods may run in the foreign cluster.'),

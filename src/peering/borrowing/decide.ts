@@ -9,9 +9,11 @@ import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import { draftContract } from '../contract.ts';
 import { judge } from '../policy/judge.ts';
 import type { BorrowingFacts, OfferAssessment, ReceivedDocuments, Step } from './facts.ts';
+import { readContract, readText } from './own-contract.ts';
 import { ending, restReport, waitReport } from './report.ts';
 
 /**
@@ -60,7 +62,7 @@ function withAdvertisement(facts: BorrowingFacts, { spec, status = {} }: Adverti
   if (hasBelongings) return endOrRest(facts, assessment, {});
   if (assessment.resources === undefined)
     return { kind: 'rest', report: restReport(facts, assessment), assessment };
-  return sign(facts, spec.offer, assessment, assessment.resources);
+  return { kind: 'sign', assessment, contract: draft(facts, spec.offer, assessment, assessment.resources) };
 }
 
 interface Agreed {
@@ -74,9 +76,9 @@ function underContract(facts: BorrowingFacts, { offer, assessment, contract, ter
   const { hasBelongings, proved, received } = facts;
   const isSigned = contract.providerSignature !== undefined;
   if (assessment.resources !== undefined) {
-    const draft = draftContract(offer, assessment.resources, facts.nowMs);
-    if (differs(draft, terms) || (draft.generation !== terms.generation && isNotHeld(received, contract))) {
-      return sign(facts, offer, assessment, assessment.resources);
+    const wanted = draft(facts, offer, assessment, assessment.resources);
+    if (differs(wanted, terms) || (wanted.generation !== terms.generation && isNotHeld(received, contract))) {
+      return { kind: 'sign', assessment, contract: wanted };
     }
   }
   const signed: SignedContract =
@@ -94,14 +96,12 @@ function underContract(facts: BorrowingFacts, { offer, assessment, contract, ter
   return { kind: 'rest', report, assessment, contract };
 }
 
-function sign(
+const draft = (
   { nowMs }: BorrowingFacts,
   offer: Offer,
-  assessment: OfferAssessment,
+  { maxKeepForSeconds }: OfferAssessment,
   resources: ResourceList,
-): Step {
-  return { kind: 'sign', assessment, contract: draftContract(offer, resources, nowMs) };
-}
+): Contract => draftContract(offer, resources, nowMs, maxKeepForSeconds);
 
 /** While there is something to take down, it is taken down. Then only the Advertisement stays, and says why. */
 function endOrRest(
@@ -145,8 +145,8 @@ function isNotHeld({ grant }: ReceivedDocuments, contract: SignedContract): bool
 }
 
 /** Whether they differ in what matters to somebody: a renewal of the offer alone needs no new contract. */
-function differs(draft: Contract, terms: Contract): boolean {
-  const { generation: _draftGeneration, issued: _draftIssued, ...wanted } = draft;
+function differs(drafted: Contract, terms: Contract): boolean {
+  const { generation: _draftGeneration, issued: _draftIssued, ...wanted } = drafted;
   const { generation: _generation, issued: _issued, ...agreed } = terms;
   return !deepEqual(wanted, agreed);
 }
@@ -158,19 +158,6 @@ function differs(draft: Contract, terms: Contract): boolean {
  */
 function isOver({ isLinked, nowMs }: BorrowingFacts, offer: Offer, { keepForSeconds }: Contract): boolean {
   return !isLinked && isExpired(offer, nowMs - keepForSeconds * 1000);
-}
-
-/** Our contract, from the Advertisement's status; undefined where somebody has damaged it. */
-export const readContract = (contract: SignedContract | undefined): Contract | undefined =>
-  contract?.consumerSignature === undefined ? undefined : readText(contract.text);
-
-function readText(text: string): Contract | undefined {
-  try {
-    const terms = JSON.parse(text) as Contract | null;
-    return Array.isArray(terms?.namespaces) && typeof terms?.resources === 'object' ? terms : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 interface OfferFacts {
@@ -219,7 +206,12 @@ function assessOffer(
     const message = `policy ${by.policy} leaves it to a person: set spec.approval to Approved or Denied`;
     return { ...pending('waitingForApproval', message), ...by };
   }
-  return { ...accepted(judged.resources, `accepted by policy ${by.policy}`), ...by };
+  const { maxKeepForSeconds } = policy.spec;
+  return {
+    ...accepted(judged.resources, `accepted by policy ${by.policy}`),
+    ...by,
+    ...present({ maxKeepForSeconds }),
+  };
 }
 
 const accepted = (resources: ResourceList, message: string): OfferAssessment => ({

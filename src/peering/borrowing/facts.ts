@@ -70,6 +70,8 @@ export interface OfferAssessment {
   message: string;
   /** What is taken of it, where it is accepted. */
   resources?: ResourceList;
+  /** Pods are to be kept for so long at most; absent: as offered. */
+  maxKeepForSeconds?: number;
   policy?: string;
   /** The offer no longer covers what was agreed on: nothing new is to be placed there. */
   closes?: true;

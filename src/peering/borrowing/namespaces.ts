@@ -5,7 +5,7 @@ import type { NamespaceMapping, VirtualNode } from '../../api/virtual-node.ts';
 import type { Documents, WithheldNamespace } from '../protocol/documents.ts';
 import { present } from '../../lib/fields.ts';
 import { FORBIDDEN_KEYS } from '../../lib/untrusted.ts';
-import { readContract } from './decide.ts';
+import { readContract } from './own-contract.ts';
 import type { BorrowingFacts, BorrowingIntent, DesiredNamespaces } from './facts.ts';
 
 interface DesiredSources {

@@ -20,6 +20,7 @@ import type { Condition } from '../../api/wire.ts';
 import type { EventType } from '../../kube/events.ts';
 import { present } from '../../lib/fields.ts';
 import type { OfferAssessment } from './facts.ts';
+import { readContract } from './own-contract.ts';
 
 /** Reasons of events of Advertisements; a closed list. */
 export const BORROWING_EVENTS = {
@@ -140,9 +141,12 @@ function acceptedOf({ assessment, advertisement }: StatusInputs): Wanted {
 
 function contractOf({ contract }: StatusInputs): Wanted {
   if (contract === undefined) return undefined;
-  return contract.providerSignature === undefined
-    ? { status: 'False', reason: waitingForProvider, message: 'the provider has not signed yet' }
-    : { status: 'True', reason: ok, message: 'signed by both' };
+  if (contract.providerSignature === undefined) {
+    return { status: 'False', reason: waitingForProvider, message: 'the provider has not signed yet' };
+  }
+  const terms = readContract(contract);
+  const kept = terms && `; without contact, pods and nodes are kept for ${terms.keepForSeconds} s`;
+  return { status: 'True', reason: ok, message: `signed by both${kept ?? ''}` };
 }
 
 function credentialOf({ progress, nowMs }: StatusInputs): Wanted {

@@ -32,6 +32,14 @@ test('a draft has the terms of the offer, and takes none of what it does not nam
   });
 });
 
+test('pods are kept for less long where the consumer wants that, and never for longer', () => {
+  const keeping = (most: number): Contract => draftContract(offer, offer.resources, NOW_MS, most);
+  expect([keeping(7200), keeping(60), keeping(0)].map(({ keepForSeconds }) => keepForSeconds)).toEqual([
+    3600, 60, 0,
+  ]);
+  expect(checkContract(contractText(keeping(60)), offer)).toEqual(keeping(60));
+});
+
 test('what was drafted, written and signed is read back as it was', () => {
   fc.assert(
     fc.property(fc.nat(4000), fc.nat(100), fc.nat(2), (milli, pods, gpus) => {

@@ -149,6 +149,25 @@ test('ceilings of the policy are what is taken, also when they change', async ()
   await world.until('cpu 3', () => cpu() === '3');
 });
 
+test('pods are kept for as long as the provider offers, and the policy here permits', async () => {
+  await established();
+  const kept = (): unknown => {
+    const { text = '{}' } = world.advertisement?.status?.contract ?? {};
+    return (JSON.parse(text) as { keepForSeconds?: number }).keepForSeconds;
+  };
+  const shown = (): string | undefined =>
+    world.advertisement?.status?.conditions?.find(({ type }) => type === 'ContractSigned')?.message;
+  expect(kept()).toBe(3600);
+  world.want({ policy: policy({ maxKeepForSeconds: 60 }) });
+  await world.until(
+    'said',
+    () => shown() === 'signed by both; without contact, pods and nodes are kept for 60 s',
+  );
+  expect(kept()).toBe(60);
+  world.want({ policy: policy({ maxKeepForSeconds: 86_400 }) });
+  await world.until('as offered', () => kept() === 3600);
+});
+
 test('without a policy the word of the person who asked is enough, and may be taken back', async () => {
   world = await new World().up();
   world.intent = { wanted: true, namespaces: ['shop'] };
