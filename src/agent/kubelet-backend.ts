@@ -3,6 +3,7 @@ import { LABEL_HOME_UID } from '../api/names.ts';
 import { dialUpgrade } from '../kube/upgrade.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Clock } from '../lib/clock.ts';
+import { isResult, logsGoneText } from '../provider/forge/made-anew.ts';
 import type { Provider } from '../provider/provider.ts';
 import type { KubeletBackend } from '../server/kubelet/backend.ts';
 
@@ -25,7 +26,11 @@ export function kubeletBackend(provider: Provider, clock: Clock, figures: Kubele
       if (remote?.metadata.labels?.[LABEL_HOME_UID] !== pod.metadata.uid) return undefined;
       if (container !== undefined && !containerNames(pod).includes(container)) return undefined;
       const { tenantNamespace } = tenant.mapping;
-      return { path: `/api/v1/namespaces/${tenantNamespace}/pods/${name}`, uid: pod.metadata.uid };
+      return {
+        path: `/api/v1/namespaces/${tenantNamespace}/pods/${name}`,
+        uid: pod.metadata.uid,
+        ...(isResult(remote) && { logsGone: logsGoneText(pod, container) }),
+      };
     },
     raw: async (request) => provider.foreign.client.raw(request),
     upgrade: async (request) => {

@@ -29,6 +29,14 @@ export function recreatedOf(remote: Pod): Recreated | undefined {
 /** It never runs, and only bears the result of the pod whose name it has. */
 export const isResult = (remote: Pod): boolean => remote.metadata.annotations?.[ANNOTATION_RESULT] === 'true';
 
+/** Instead of the log of a result: its containers went with the pod that ran. What they said last is in the status. Pure. */
+export function logsGoneText({ metadata, status }: Pod, container?: string): string {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const said = all.find(({ name }) => name === container)?.state?.terminated?.message ?? '';
+  const gone = `the logs of pod ${JSON.stringify(metadata.name)} are gone: it ended while this cluster was away, was removed over there, and only its result was kept`;
+  return said === '' ? gone : `${gone}; the termination message of container "${container}":\n${said}`;
+}
+
 /** The guardian has made it, and has not written the result into it yet. */
 export const isUnfinishedResult = (remote: Pod): boolean => isResult(remote) && !isFinished(remote);
 

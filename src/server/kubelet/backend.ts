@@ -8,6 +8,8 @@ export interface PodLocation {
   path: string;
   /** UID of the home pod, for the variants of the streaming paths that name one. */
   uid: string;
+  /** Why no log can be read there any more, for people; undefined: one can. */
+  logsGone?: string;
 }
 
 /** What the kubelet API asks of the rest of the agent. */

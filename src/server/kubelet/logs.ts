@@ -113,6 +113,7 @@ export class ContainerLogs {
     if ('status' in parsed) return sendText(response, parsed.status, parsed.text);
     const location = locatePod(this.#options.backend, home);
     if ('status' in location) return sendText(response, location.status, location.text);
+    if (location.logsGone !== undefined) return sendText(response, 404, location.logsGone);
     const leave = this.#gate.enter();
     if (leave === undefined) return sendText(response, 429, 'too many logs are being read on this node');
     parsed.query.set('container', home.container ?? '');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT, CONDITION_OFFLOADED } from '../../../../src/api/names.ts';
 import type { ContainerStatus, Pod, PodStatus } from '../../../../src/api/wire.ts';
-import { recreatedOf } from '../../../../src/provider/forge/made-anew.ts';
+import { logsGoneText, recreatedOf } from '../../../../src/provider/forge/made-anew.ts';
 import { forgeStatus } from '../../../../src/provider/forge/status.ts';
 import { decide } from '../../../../src/provider/pods/decide.ts';
 import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from '../support/pods.ts';
@@ -277,4 +277,13 @@ test('a home pod that has run is never begun a second time, whatever its bodies 
       },
     ),
   );
+});
+
+test('of a result there is no log any more, but what its container said last', () => {
+  const said = { terminated: { exitCode: 1, message: 'disk full' } };
+  const ended = container({ state: said });
+  const home = { ...homePod(), status: { phase: 'Failed', containerStatuses: [ended] } };
+  expect(logsGoneText(home, 'main')).toMatch(/only its result was kept; .*container "main":\ndisk full$/u);
+  expect(logsGoneText(home, 'other')).toMatch(/only its result was kept$/u);
+  expect(logsGoneText(homePod())).toMatch(/^the logs of pod "[^"]*" are gone/u);
 });

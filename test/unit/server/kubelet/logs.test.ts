@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { afterEach, expect, test } from '@jest/globals';
 
 import type { RawRequest, RawResponse } from '../../../../src/kube/client.ts';
+import type { PodLocation } from '../../../../src/server/kubelet/backend.ts';
 import { parseLogQuery } from '../../../../src/server/kubelet/logs.ts';
 import { type Fixture, readBytes, readHead, REMOTE_PATH, startKubelet, UID } from '../support/kubelet.ts';
 
@@ -77,6 +78,14 @@ test('a log is read from the remote pod', async () => {
   expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
     `GET ${REMOTE_PATH}/log?timestamps=true&tailLines=0&container=main`,
   ]);
+});
+
+test('of a pod that has none any more it is said why, and the remote pod is not asked', async () => {
+  const locate = (): PodLocation => ({ path: REMOTE_PATH, uid: UID, logsGone: 'the logs are gone' });
+  // Its `raw` fails whoever asks it.
+  kubelet = await startKubelet({ backend: { locate } });
+  const answer = await kubelet.ask(PATH);
+  expect([answer.status, answer.text]).toEqual([404, 'the logs are gone']);
 });
 
 test('each piece of a followed log arrives when it is written; leaving ends the remote read', async () => {
