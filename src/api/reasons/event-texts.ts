@@ -79,9 +79,9 @@ export const EVENT_TEXTS: EventTexts = {
       'It found no place there, and stays: the strategy is Remote and no other virtual node can be had, its owner brought it back, or its volumes are there.',
       'Other clusters for a `Remote` namespace; else look for a `nodeName` or a node affinity.',
     ),
-    Remade: news('A pod without an owner was made anew.'),
+    Remade: news('A pod without a controller was made anew.'),
     RemakeDropped: warning(
-      'A pod without an owner was to be made anew, and this one has taken its name; it is left alone.',
+      'A pod without a controller was to be made anew, and this one has taken its name; it is left alone.',
       'Make the other one yourself, under another name.',
     ),
     RemakeFailed: warning(
