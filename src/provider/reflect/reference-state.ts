@@ -13,8 +13,8 @@ import type { TokenReconciler } from './tokens.ts';
  * Where everything stands that the pod needs over there before it may be made. Claims come first: where a pod may go that finds no
  * place here depends on its volumes, so a refusal for another reason also says that they are over there.
  */
-export function referenceState(home: Pod, { storage, ...parts }: Parts): ReferenceState {
-  const claims = storage.state(home);
+export function referenceState(home: Pod, parts: Parts): ReferenceState {
+  const claims = parts.storage.state(home);
   const others = stateWithoutClaims(home, parts);
   return claims === 'pending'
     ? { ...others, refused: [], pending: true }
