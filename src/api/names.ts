@@ -105,6 +105,8 @@ export const OFFLOADED_REASONS = {
   unschedulable: 'Unschedulable',
   /** A NetworkPolicy that selects the pod is not over there yet. */
   networkPolicy: 'NetworkPolicyNotInForce',
+  /** A hard rule about other pods cannot be said over there. */
+  placementNotPossible: 'PlacementNotPossible',
   lost: 'RemotePodLost',
 } as const;
 export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];
@@ -125,6 +127,7 @@ const PLACING_REASONS: ReadonlySet<string | undefined> = new Set([
   OFFLOADED_REASONS.exceededQuota,
   OFFLOADED_REASONS.invalid,
   OFFLOADED_REASONS.unschedulable,
+  OFFLOADED_REASONS.placementNotPossible,
   OFFLOADED_REASONS.volumeNotHere,
   OFFLOADED_REASONS.networkPolicy,
 ]);
@@ -145,6 +148,13 @@ export const FINALIZER_OFFLOADING = 'tributary.dev/offloading';
 export const ANNOTATION_STRATEGY = 'tributary.dev/strategy';
 /** On such a pod: virtual nodes that could not take it then, joined by commas; its node affinity excludes just these. */
 export const ANNOTATION_AVOIDS = 'tributary.dev/avoids';
+/** On a home pod: how its rules about hosts, zones and regions travel, before what its namespace says; see src/api/placement.ts. */
+export const ANNOTATION_PLACEMENT = 'tributary.dev/placement';
+/**
+ * On a home pod that may run on virtual nodes only, written by the webhook: its hard rules that keep pods apart, JSON. They are not in
+ * its spec, since the scheduler at home takes a virtual node for one host; the agent puts them into the remote pod.
+ */
+export const ANNOTATION_PLACEMENT_RULES = 'tributary.dev/placement-rules';
 /** On a home object: `true` or `false` before what the policy of its kind says; see src/api/reflection.ts. */
 export const ANNOTATION_REFLECT = 'tributary.dev/reflect';
 /** On a home object: `Replace`, and a copy that cannot be changed is deleted and made anew; else it stays as it was. */

@@ -21,7 +21,7 @@ import { RESULT_GATE } from '../../src/hosting/guardian/result.ts';
 import { parseMilli } from '../../src/lib/quantity.ts';
 import { refusalOf } from '../../src/provider/pods/refusal.ts';
 import { awaited, eventually } from '../support/eventually.ts';
-import { CUNNING, CUNNING_LATER, guestPod, NOWHERE, PULLED } from '../support/hostile/guest-pods.ts';
+import { CUNNING, CUNNING_LATER, guestPod, NOWHERE, LET_IN } from '../support/hostile/guest-pods.ts';
 import { printed } from '../support/labs/rights-cluster.ts';
 import { SYSTEM, WebhookLab } from '../support/labs/webhook-lab.ts';
 
@@ -387,7 +387,7 @@ test(
       ),
     );
     const made = await make('rome-a', 'pulls', '1m', { spec: { ...CUNNING, ...NOWHERE } });
-    expect(made.spec).toMatchObject(PULLED);
+    expect(made.spec).toMatchObject(LET_IN);
     const tolerations = made.spec?.tolerations ?? [];
     const keys = tolerations.map(({ key = '' }) => key).filter((key) => !key.includes('kubernetes.io'));
     expect(keys).toEqual(['theirs']);

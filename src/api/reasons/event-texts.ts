@@ -66,6 +66,10 @@ export const EVENT_TEXTS: EventTexts = {
       '`dns: Home` is chosen, and the pod asks the DNS of the foreign cluster all the same.',
       'The message says why, as does the condition `HomeDNSReachable` of the VirtualNode. Pods that are made later ask that of home when they can.',
     ),
+    PlacementNotCarried: warning(
+      'The pod runs, and a rule of it about hosts or zones does not hold over there.',
+      'The message names the rule and says why; see "Hosts and zones over there" in namespaces.md.',
+    ),
     PodAtHome: warning(
       'The pod was made before its namespace was offloaded, so it stays on real nodes.',
       'Restart its owner: the message has the command. Or set `existingPods: Move`.',

@@ -23,6 +23,7 @@ export interface EventReasons {
     | 'NotBroughtHome'
     | 'NotReleased'
     | 'NotRunLocally'
+    | 'PlacementNotCarried'
     | 'PodAtHome'
     | 'PodMoved'
     | 'Recreated'

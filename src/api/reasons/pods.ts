@@ -104,6 +104,10 @@ export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {
     'A NetworkPolicy selects the pod, and the provider has not put it in force yet; the pod waits, and is not left open.',
     'Nothing, it takes a moment. If it lasts: the message says why; a provider of an earlier version knows no policies of its guests. A rule of the NamespaceOffloading with `policy: None` for networkpolicies lets pods run without.',
   ),
+  PlacementNotPossible: text(
+    'A hard rule of the pod about other pods cannot be said in the foreign cluster.',
+    'The message names the rule. Change it, or give the pod the annotation `tributary.dev/placement: Soft`.',
+  ),
   RemotePodLost: text(
     'The remote pod was evicted or deleted at the provider.',
     'Nothing: its controller makes another one.',

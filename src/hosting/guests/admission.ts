@@ -47,10 +47,10 @@ export class GuestAdmission {
   /** Throws Unavailable where the namespace is not known yet. */
   place({ namespace, pod, about, before }: Guest): Admission {
     if (about === 'Resize') return AS_IT_IS;
-    const { annotations } = knownTenant(this.#options.tenants, namespace);
+    const { annotations, peer } = knownTenant(this.#options.tenants, namespace);
     return refusing(() => {
       const placement = placementOf(annotations);
-      if (about === 'Create') return { patch: placementPatch(pod, placement), warnings: [] };
+      if (about === 'Create') return { patch: placementPatch(pod, placement, peer), warnings: [] };
       const forge = about === 'Debug' ? debugPatch : changePatch;
       return { patch: forge(pod, before, placement), warnings: [] };
     });

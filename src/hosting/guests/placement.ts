@@ -1,6 +1,7 @@
 import type { JsonPatchOperation } from '../../api/admission.ts';
 import { NEVER_TOLERATED, NODE_LIFE_TAINTS } from '../../api/taints.ts';
-import type { Pod, Toleration } from '../../api/wire.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
+import type { Pod, PodAffinityTerm, Toleration } from '../../api/wire.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import {
   ANNOTATION_EXTENDED,
@@ -49,9 +50,10 @@ export function placementOf(annotations: Readonly<Record<string, string>>): Plac
   };
 }
 
-/** The patch that gives a pod this placement. Empty for a pod that has it already. */
-export function placementPatch(pod: Pod, placement: Placement): JsonPatchOperation[] {
+/** The patch that gives a pod of that peer this placement. Empty for a pod that has it already. */
+export function placementPatch(pod: Pod, placement: Placement, peer: string): JsonPatchOperation[] {
   return [
+    ...affinityPatch(pod, peer),
     ...runtimePatch(pod, placement),
     ...selectorPatch(pod, placement),
     ...tolerationPatch(pod, placement),
@@ -114,6 +116,35 @@ const pullPatch = (
   );
 
 const alwaysAt = (path: string): JsonPatchOperation => ({ op: 'add', path, value: 'Always' });
+
+/** Namespaces that are selected are those of the peer: what others have must neither draw its pods nor be kept off by them. */
+function affinityPatch({ spec }: Pod, peer: string): JsonPatchOperation[] {
+  return (['podAffinity', 'podAntiAffinity'] as const).flatMap((kind) => {
+    const { requiredDuringSchedulingIgnoredDuringExecution: required, ...more } =
+      spec?.affinity?.[kind] ?? {};
+    const preferred = more.preferredDuringSchedulingIgnoredDuringExecution;
+    const at = `/spec/affinity/${kind}`;
+    return [
+      ...(required ?? []).flatMap((term, index) =>
+        ofPeer(`${at}/requiredDuringSchedulingIgnoredDuringExecution/${index}`, term, peer),
+      ),
+      ...(preferred ?? []).flatMap(({ podAffinityTerm }, index) =>
+        ofPeer(
+          `${at}/preferredDuringSchedulingIgnoredDuringExecution/${index}/podAffinityTerm`,
+          podAffinityTerm,
+          peer,
+        ),
+      ),
+    ];
+  });
+}
+
+function ofPeer(path: string, { namespaceSelector }: PodAffinityTerm, peer: string): JsonPatchOperation[] {
+  const selector = namespaceSelector ?? undefined;
+  if (selector === undefined || selector.matchLabels?.[LABEL_PEER] === peer) return [];
+  const value = { ...selector, matchLabels: { ...selector.matchLabels, [LABEL_PEER]: peer } };
+  return [{ op: 'add', path: `${path}/namespaceSelector`, value }];
+}
 
 function runtimePatch({ spec }: Pod, { runtimeClassName }: Placement): JsonPatchOperation[] {
   if (runtimeClassName === undefined || spec?.runtimeClassName === runtimeClassName) return [];

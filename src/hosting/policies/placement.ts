@@ -3,19 +3,37 @@
  * (guests/placement.ts). The API server verifies here that it did: when the webhook is down, a pod is refused, and never let
  * in without it. Once a pod is there, all of it is immutable or can only become narrower.
  */
+import { TOPOLOGY_KEYS } from '../../api/placement.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { ANNOTATION_NODE_SELECTOR, ANNOTATION_RUNTIME_CLASS } from '../annotations.ts';
-import { BY_PEER, listedOn, saidOn, type Validations } from './admission.ts';
+import { BY_PEER, celList, listedOn, saidOn, type Validations } from './admission.ts';
 import type { PodBounds } from './pod-bounds.ts';
 
-const affinity = (kind: 'podAffinity' | 'podAntiAffinity'): string => {
-  const of = `object.spec.?affinity.?${kind}`;
-  const own = (term: string): string =>
-    `${term}.?namespaces.orValue([]).size() == 0 && !has(${term}.namespaceSelector)`;
-  return (
-    `${of}.?requiredDuringSchedulingIgnoredDuringExecution.orValue([]).all(t, ${own('t')}) && ` +
-    `${of}.?preferredDuringSchedulingIgnoredDuringExecution.orValue([]).all(t, ${own('t.podAffinityTerm')})`
-  );
-};
+/** CEL: the peer whose namespace this is. */
+const PEER = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
+/** At most so many rules of one sort: the scheduler looks at each for each pod and node. */
+const MOST_RULES = 32;
+
+/** CEL: a condition for each term of affinity. */
+const eachTerm = (condition: (term: string) => string): string =>
+  ['podAffinity', 'podAntiAffinity']
+    .map((kind) => `object.spec.?affinity.?${kind}`)
+    .flatMap((of) => [
+      `${of}.?requiredDuringSchedulingIgnoredDuringExecution.orValue([]).all(t, ${condition('t')})`,
+      `${of}.?preferredDuringSchedulingIgnoredDuringExecution.orValue([]).all(t, ${condition('t.podAffinityTerm')})`,
+    ])
+    .join(' && ');
+
+const isOwn = (term: string): string =>
+  `${term}.?namespaces.orValue([]).size() == 0 && (!has(${term}.namespaceSelector) || ` +
+  `${term}.namespaceSelector.?matchLabels[?'${LABEL_PEER}'] == optional.of(${PEER}))`;
+const isOpenKey = (rule: string): string => `${rule}.topologyKey in ${celList(TOPOLOGY_KEYS)}`;
+const SPREAD = 'object.spec.?topologySpreadConstraints.orValue([])';
+const RULES = ['podAffinity', 'podAntiAffinity'].flatMap((kind) =>
+  ['required', 'preferred'].map(
+    (when) => `object.spec.?affinity.?${kind}.?${when}DuringSchedulingIgnoredDuringExecution.orValue([])`,
+  ),
+);
 
 /** CEL: where the probes and hooks of a container name a host. Ephemeral containers have neither. */
 const HOSTS = [
@@ -60,11 +78,21 @@ const validations: Validations = [
     message: 'pods of peers are placed by the default scheduler: spec.schedulerName must say no other',
   },
   {
-    // A term over all namespaces would keep our own pods off every node on which the peer has a pod.
-    expression: `${affinity('podAffinity')} && ${affinity('podAntiAffinity')}`,
+    // Anti-affinity works both ways: a term over all namespaces would keep our own pods off every node on which the peer has one. A
+    // selector of namespaces that the webhook has not narrowed (guests/placement.ts) is one over all.
+    expression: eachTerm(isOwn),
     message:
-      'pods of peers speak of pods in their own namespace only: no namespaces and no namespaceSelector in terms of ' +
-      'podAffinity and podAntiAffinity',
+      'pods of peers speak of pods in the namespaces of that peer only: terms of podAffinity and podAntiAffinity name no ' +
+      `namespaces, and their namespaceSelector has the label ${LABEL_PEER} of the namespace`,
+  },
+  {
+    // Another key is a label that we have given our nodes for ourselves; its values are not to be found out.
+    expression: `${eachTerm(isOpenKey)} && ${SPREAD}.all(t, ${isOpenKey('t')})`,
+    message: `pods of peers speak of other pods by host, zone and region only: topologyKey is one of ${TOPOLOGY_KEYS.join(', ')}`,
+  },
+  {
+    expression: [...RULES, SPREAD].map((list) => `${list}.size() <= ${MOST_RULES}`).join(' && '),
+    message: `pods of peers have ${MOST_RULES} rules about other pods of each sort at most`,
   },
   {
     // No quota of ours counts devices (KEP-4381).

@@ -18,8 +18,19 @@ export const guestPod = (namespace: string, name: string, cpu: string, spec: obj
   },
 });
 
-/** Wants images that others have pulled, in all places where a pod can name one, and two taints. */
+const apart = (namespaceSelector: object): object => ({
+  podAntiAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      { topologyKey: 'kubernetes.io/hostname', namespaceSelector },
+    ],
+  },
+});
+
+/**
+ * Wants images that others have pulled, in all places where a pod can name one, two taints, and nodes without the pods of anybody.
+ */
 export const CUNNING: object = {
+  affinity: apart({}),
   containers: [
     { name: 'main', image: IMAGE, imagePullPolicy: 'Never', resources: { requests: { cpu: '1m' } } },
   ],
@@ -30,7 +41,8 @@ export const CUNNING: object = {
 export const CUNNING_LATER: object = { name: 'look', image: IMAGE, imagePullPolicy: 'Never' };
 
 /** What of it is let in, where images are pulled with the pod's own credentials. */
-export const PULLED: object = {
+export const LET_IN: object = {
+  affinity: apart({ matchLabels: { 'tributary.dev/peer': 'rome' } }),
   containers: [{ imagePullPolicy: 'Always' }],
   initContainers: [{ imagePullPolicy: 'Always' }],
   volumes: [{ image: { pullPolicy: 'Always' } }],

@@ -14,10 +14,20 @@ const containers = (prefix: string): object[] =>
     securityContext: { capabilities: { add: ['CHOWN', 'KILL', 'SYS_CHROOT'] } },
   }));
 
+const near = { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { app: 'x' } } };
+const rules = {
+  requiredDuringSchedulingIgnoredDuringExecution: Array.from({ length: 32 }, () => near),
+  preferredDuringSchedulingIgnoredDuringExecution: Array.from({ length: 32 }, () => ({
+    weight: 1,
+    podAffinityTerm: near,
+  })),
+};
+
 /** As many of everything as the bounds of guests' pods permit, in an object that an API server still takes. */
 export function largestPod(name: string): object {
   const sources = named('s', 50).map((source) => ({ configMap: { name: source } }));
   const spec = {
+    affinity: { podAffinity: rules, podAntiAffinity: rules },
     containers: containers('main'),
     initContainers: containers('init'),
     volumes: named('v', 250).map((volume) => ({ name: volume, projected: { sources } })),

@@ -2,6 +2,7 @@
 import { LABEL_HOME_UID } from '../../../src/api/names.ts';
 import { direct, fromHome, type Parts, PODS, secured, SECURITY, volume } from './pod-rows.ts';
 import { HOSTILE_PRIVILEGES } from './privileges.ts';
+import { HOSTILE_RULES } from './rules.ts';
 import { MARKS, changes, makes, OURS, type HostileRow } from './row.ts';
 
 const KINDS = "volumes of peers' pods are of these kinds";
@@ -24,12 +25,6 @@ const claimTemplate = (spec: object, metadata: object = {}): object => ({
     },
   },
 });
-const term = (more: object): object => ({
-  topologyKey: 'kubernetes.io/hostname',
-  labelSelector: { matchLabels: { app: 'x' } },
-  ...more,
-});
-
 const NODE: readonly HostileRow[] = [
   ...HOSTILE_PRIVILEGES,
   // With a user namespace of its own a pod may have it (KEP-4265).
@@ -178,22 +173,7 @@ const PLACEMENT: readonly HostileRow[] = [
   fromHome('tolerates-cordon', 'nodes that are being drained', 'tolerate no taints but', {
     tolerations: [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists' }],
   }),
-  direct('anti-affinity', 'nodes without our own pods', 'in their own namespace only', {
-    affinity: {
-      podAntiAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: [term({ namespaceSelector: {} })],
-      },
-    },
-  }),
-  direct('affinity', 'nodes with our own pods', 'in their own namespace only', {
-    affinity: {
-      podAffinity: {
-        preferredDuringSchedulingIgnoredDuringExecution: [
-          { weight: 1, podAffinityTerm: term({ namespaces: ['kube-system'] }) },
-        ],
-      },
-    },
-  }),
+  ...HOSTILE_RULES,
   direct('scheduler', 'a scheduler that asks nobody', 'placed by the default scheduler', {
     schedulerName: 'theirs',
   }),

@@ -24,7 +24,7 @@ const pod = (spec: object): Pod => ({ metadata: { name: 'web' }, spec }) as unkn
 /** RFC 6902 `add` into objects and at the end of lists, as much as is needed here. */
 function patched(before: Pod, annotations: Record<string, string>): Record<string, unknown> {
   const after = structuredClone(before) as unknown as Record<string, unknown>;
-  for (const { path, value } of placementPatch(before, placementOf(annotations))) {
+  for (const { path, value } of placementPatch(before, placementOf(annotations), 'rome')) {
     const parts = path.split('/').slice(1);
     const names = parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
     const last = names.pop() ?? '';
@@ -32,15 +32,43 @@ function patched(before: Pod, annotations: Record<string, string>): Record<strin
     if (Array.isArray(holder)) holder.push(value);
     else holder[last] = value;
   }
-  expect(placementPatch(after as unknown as Pod, placementOf(annotations))).toEqual([]);
+  expect(placementPatch(after as unknown as Pod, placementOf(annotations), 'rome')).toEqual([]);
   return after['spec'] as Record<string, unknown>;
 }
 
 test('a namespace that says nothing changes nothing', () => {
-  expect(placementPatch(pod({ runtimeClassName: 'any' }), placementOf({}))).toEqual([]);
-  expect(placementPatch(pod({}), placementOf({ [TOLERATIONS]: '', [SELECTOR]: '', [CLASS]: '' }))).toEqual(
-    [],
-  );
+  expect(placementPatch(pod({ runtimeClassName: 'any' }), placementOf({}), 'rome')).toEqual([]);
+  expect(
+    placementPatch(pod({}), placementOf({ [TOLERATIONS]: '', [SELECTOR]: '', [CLASS]: '' }), 'rome'),
+  ).toEqual([]);
+});
+
+test('a selector of namespaces is narrowed to those of the peer, and a term without one stays', () => {
+  const own = { topologyKey: 'kubernetes.io/hostname' };
+  const all = { ...own, namespaceSelector: {} };
+  const named = { ...own, namespaceSelector: { matchLabels: { a: 'b', 'tributary.dev/peer': 'oslo' } } };
+  const spec = {
+    affinity: {
+      podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [own, named] },
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: all }],
+      },
+    },
+  };
+  const rome = { 'tributary.dev/peer': 'rome' };
+  expect(patched(pod(spec), {})['affinity']).toEqual({
+    podAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        own,
+        { ...own, namespaceSelector: { matchLabels: { a: 'b', ...rome } } },
+      ],
+    },
+    podAntiAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        { weight: 1, podAffinityTerm: { ...own, namespaceSelector: { matchLabels: rome } } },
+      ],
+    },
+  });
 });
 
 test.each<[string, object]>([
@@ -71,7 +99,7 @@ test('what the pod may have besides stays, and nothing is there twice', () => {
 test('a toleration that says the same in other words is the same', () => {
   const same = { key: 'k', operator: 'Equal', value: 'v' };
   const said = { [TOLERATIONS]: '[{"key":"k","value":"v","effect":""},{"key":"k","value":"v"}]' };
-  expect(placementPatch(pod({ tolerations: [same] }), placementOf(said))).toEqual([]);
+  expect(placementPatch(pod({ tolerations: [same] }), placementOf(said), 'rome')).toEqual([]);
   expect(patched(pod({}), said)['tolerations']).toHaveLength(1);
 });
 
@@ -173,7 +201,7 @@ describe('images are pulled anew', () => {
   });
 
   test('or as the pod says, where the provider leaves that to it', () => {
-    expect(placementPatch(pod(spec), placementOf({}))).toEqual([]);
+    expect(placementPatch(pod(spec), placementOf({}), 'rome')).toEqual([]);
   });
 
   test('by a container that is put into a pod, and not by those that were there', () => {

@@ -1,0 +1,101 @@
+/**
+ * What a pod says about the hosts, zones and regions of other pods, on its way to a foreign cluster: read by the webhook at home
+ * and by the agent. Pure.
+ */
+import { isFields } from '../lib/fields.ts';
+import { ANNOTATION_PLACEMENT, ANNOTATION_PLACEMENT_RULES } from './names.ts';
+import type { Pod, PodAffinityTerm, TopologySpreadConstraint, WeightedPodAffinityTerm } from './wire.ts';
+
+/**
+ * Propagate: rules travel as they are. Soft: what is required is only preferred. Hard: what keeps pods apart is required, and a
+ * pod with a rule that cannot be said over there does not run there.
+ */
+export const PLACEMENTS = ['Propagate', 'Soft', 'Hard'] as const;
+export type Placement = (typeof PLACEMENTS)[number];
+export const DEFAULT_PLACEMENT: Placement = 'Propagate';
+
+export const isPlacement = (text: string | undefined): text is Placement =>
+  PLACEMENTS.some((one) => one === text);
+
+/** What the pod itself says; undefined: nothing, or nothing that is understood. */
+export function placementOf({ metadata }: Pod): Placement | undefined {
+  const text = metadata.annotations?.[ANNOTATION_PLACEMENT];
+  return isPlacement(text) ? text : undefined;
+}
+
+export const HOSTNAME = 'kubernetes.io/hostname';
+const ZONE = 'topology.kubernetes.io/zone';
+const REGION = 'topology.kubernetes.io/region';
+
+/** Keys that mean the same on the nodes of every cluster. */
+export const TOPOLOGY_KEYS: readonly string[] = [HOSTNAME, ZONE, REGION];
+
+const FORMER_KEYS: ReadonlyMap<string, string> = new Map([
+  ['failure-domain.beta.kubernetes.io/zone', ZONE],
+  ['failure-domain.beta.kubernetes.io/region', REGION],
+]);
+
+/** The key by which a foreign cluster knows the same; undefined: it means something at home only. */
+export const foreignKeyOf = (key: string): string | undefined =>
+  TOPOLOGY_KEYS.includes(key) ? key : FORMER_KEYS.get(key);
+
+/** Hard rules that keep pods apart. */
+export interface ApartRules {
+  podAntiAffinity: PodAffinityTerm[];
+  topologySpreadConstraints: TopologySpreadConstraint[];
+}
+
+/** What ANNOTATION_PLACEMENT_RULES says: nothing where it is absent, undefined where it cannot be read. */
+export function carriedRulesOf({ metadata }: Pod): ApartRules | undefined {
+  const text = metadata.annotations?.[ANNOTATION_PLACEMENT_RULES];
+  if (text === undefined) return { podAntiAffinity: [], topologySpreadConstraints: [] };
+  const value = parsed(text);
+  if (!isFields(value)) return undefined;
+  const { podAntiAffinity = [], topologySpreadConstraints = [] } = value;
+  return areRules<PodAffinityTerm>(podAntiAffinity) &&
+    areRules<TopologySpreadConstraint>(topologySpreadConstraints)
+    ? { podAntiAffinity, topologySpreadConstraints }
+    : undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of the rest, the API server that the rules are sent to is the judge. */
+const areRules = <T extends { topologyKey: string }>(list: unknown): list is T[] =>
+  Array.isArray(list) && list.every((one) => isFields(one) && typeof one['topologyKey'] === 'string');
+
+/** The highest weight that there is: what was required counts before all that was only preferred. */
+const SOFTENED_WEIGHT = 100;
+
+export const softTerm = (podAffinityTerm: PodAffinityTerm): WeightedPodAffinityTerm => ({
+  weight: SOFTENED_WEIGHT,
+  podAffinityTerm,
+});
+
+export const isHard = ({ whenUnsatisfiable }: TopologySpreadConstraint): boolean =>
+  whenUnsatisfiable === 'DoNotSchedule';
+
+/**
+ * The constraints, each of them hard, or each of them soft. Of one key, an API server takes one of each sort: then the one that was
+ * hard counts.
+ */
+export function allAs(
+  whenUnsatisfiable: 'DoNotSchedule' | 'ScheduleAnyway',
+  constraints: readonly TopologySpreadConstraint[],
+): TopologySpreadConstraint[] {
+  const hardFirst = constraints.toSorted((a, b) => Number(isHard(b)) - Number(isHard(a)));
+  const byKey = new Map<string, TopologySpreadConstraint>();
+  for (const { minDomains, ...constraint } of hardFirst) {
+    const { topologyKey } = constraint;
+    // A number of domains can be required only.
+    const domains = whenUnsatisfiable === 'DoNotSchedule' && minDomains !== undefined && { minDomains };
+    if (!byKey.has(topologyKey)) byKey.set(topologyKey, { ...constraint, ...domains, whenUnsatisfiable });
+  }
+  return [...byKey.values()];
+}
