@@ -1,5 +1,6 @@
 import type { LabelSelector } from './label-selector.ts';
 import type { WithheldNamespace } from './offer.ts';
+import type { Placement } from './placement.ts';
 import type { ReflectionRule } from './reflection.ts';
 import { namespaced, type ResourceType } from './resources.ts';
 import type { Condition, KubeObject } from './wire.ts';
@@ -37,6 +38,8 @@ export interface NamespaceOffloadingSpec {
   remoteName?: string;
   /** Rules for kinds of objects; each kind once. */
   reflection?: ReflectionRule[];
+  /** How rules of pods about hosts, zones and regions travel; a pod's own annotation comes before it. Default Propagate. */
+  placement?: Placement;
   /** Default Stay. */
   existingPods?: ExistingPods;
   /** Default Return. */

@@ -1,15 +1,15 @@
-import { ANNOTATION_SHARING_POLICY } from '../api/names.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
-import { present } from '../lib/fields.ts';
-import type { ForgeContext } from './forge/context.ts';
+import { type ForgeContext, saidBy } from './forge/context.ts';
 import type { HomeApiServerWay } from './home-api-server.ts';
 import type { HomeDnsWay } from './home-dns.ts';
 import type { NetworkView } from './network-view.ts';
 import type { PolicyStates } from './policy-states.ts';
+import type { Tenants } from './tenants.ts';
 import type { ReturnedPods } from './returned-pods.ts';
 
 interface ForgeContextParts {
-  virtualNode: Pick<VirtualNode, 'metadata'>;
+  virtualNode: VirtualNode;
+  tenants: Pick<Tenants, 'names'>;
   nodeName: string;
   nodeAddress: string;
   homeApiServer: HomeApiServerWay;
@@ -30,14 +30,15 @@ export function forgeContext({ tenantNamespace }: NamespaceMapping, parts: Forge
     network,
     returned,
     policies,
+    tenants,
   } = parts;
-  const { name, annotations } = virtualNode.metadata;
   return {
-    virtualNode: name,
+    virtualNode: virtualNode.metadata.name,
     nodeName,
     nodeAddress,
     tenantNamespace,
-    ...present({ sharingPolicy: annotations?.[ANNOTATION_SHARING_POLICY] }),
+    tenants: () => tenants.names(),
+    ...saidBy(virtualNode),
     ...(way.kind === 'At' ? { homeApiServer: way } : { noHomeApiServer: way.message }),
     ...(dns.kind === 'At' && { homeDns: dns }),
     ...(dns.kind === 'None' && { noHomeDns: dns.message }),

@@ -17,7 +17,7 @@ import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
 import { EventsHome } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
-import type { ForgeContext } from './forge/context.ts';
+import { type ForgeContext, saidBy } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
 import { type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';
@@ -206,8 +206,8 @@ export class Provider {
     const mapping = this.tenants.of(homeNamespace)?.mapping;
     if (mapping === undefined) return undefined;
     const { virtualNode, nodeAddress } = this.#options;
-    const { homeApiServer, homeDns, network, returned, policies, nodeName } = this;
-    const parts = { nodeName, nodeAddress, homeApiServer, homeDns, network, returned, policies };
+    const { homeApiServer, homeDns, network, returned, policies, tenants, nodeName } = this;
+    const parts = { nodeName, nodeAddress, homeApiServer, homeDns, network, returned, policies, tenants };
     return forgeContext(mapping, { ...parts, virtualNode: this.virtualNode ?? virtualNode });
   }
 

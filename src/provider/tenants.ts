@@ -213,6 +213,14 @@ export class Tenants {
     return this.#byHome.values();
   }
 
+  /** Of the namespaces, at home and over there. */
+  names(): (readonly [home: string, tenant: string])[] {
+    return Array.from(this.#byHome.values(), ({ mapping }) => [
+      mapping.homeNamespace,
+      mapping.tenantNamespace,
+    ]);
+  }
+
   get synced(): boolean {
     return this.#byHome.values().every((tenant) => tenant.synced);
   }

@@ -73,6 +73,7 @@ test.each<[string, object | undefined, string]>([
   ['a name in capitals', { naming: 'Selected', remoteName: 'Shop' }, 'should match'],
   ['time that runs backwards', { releaseAfterSeconds: -1 }, 'greater than or equal to 0'],
   ['more than a day', { holdOffSeconds: 86_401 }, 'less than or equal to 86400'],
+  ['another placement', { placement: 'soft' }, 'Unsupported value'],
   ['pods that wait', { existingPods: 'Wait' }, 'Unsupported value'],
   ['two rules for one kind', { reflection: [RULE, RULE] }, 'Duplicate value'],
   ['an unknown policy', { reflection: [{ ...RULE, policy: 'Some' }] }, 'Unsupported value'],
@@ -95,6 +96,7 @@ test('defaults are filled in; naming stays, everything else may change; the stat
     spec: {
       podStrategy: 'LocalAndRemote',
       naming: 'Suffixed',
+      placement: 'Propagate',
       existingPods: 'Stay',
       onRemoval: 'Return',
       releaseAfterSeconds: 60,

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { kwokNodeAnnotation } from '../../lab/kwok.ts';
+import { CONDITION_OFFLOADED, LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { deployments, nodes, pods, resourceQuotas } from '../../src/api/resources.ts';
-import type { Pod } from '../../src/api/wire.ts';
+import type { Placement } from '../../src/api/placement.ts';
+import type { Pod, PodSpec } from '../../src/api/wire.ts';
 import { parseMilli } from '../../src/lib/quantity.ts';
+import { admit as admitPod } from '../../src/offloading/admission/decide.ts';
 import { eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
+import { patched } from '../unit/offloading/admission/scheduler.ts';
 
 /** The virtual node shows more than the provider admits: real schedulers, controllers and quotas find their way. */
 
@@ -84,6 +88,143 @@ test(
     await eventually('all run', async () => (await inPhase('Running')).length === 5, PATIENCE_MS);
     await eventually('all is shown again', async () => (await shownMilli()) === 1_000_000n, PATIENCE_MS);
     await lab.home.delete(deployments, { ...SHOP, name: 'wide' });
+  },
+  2 * TIMEOUT_MS,
+);
+
+const HOST = 'kubernetes.io/hostname';
+
+/** A node over there that kwok plays. */
+async function addNode(name: string): Promise<void> {
+  const metadata = { name, annotations: kwokNodeAnnotation, labels: { [HOST]: name } };
+  const capacity = { cpu: '32', memory: '128Gi', pods: '250' };
+  await lab.foreign.create(nodes, { metadata, status: { capacity, allocatable: capacity } });
+  await eventually(`${name} is Ready`, async () => {
+    const { status, spec } = await lab.foreign.get(nodes, { name });
+    const isReady = status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True');
+    return isReady === true && (spec?.taints ?? []).length === 0;
+  });
+}
+
+const cordon = async (name: string, unschedulable: boolean): Promise<unknown> =>
+  lab.foreign.patch(nodes, { name }, { type: 'merge', body: { spec: { unschedulable } } });
+
+/** Six replicas as the webhook lets them in, in a namespace whose pods run on virtual nodes only. */
+function six(app: string, spec: Partial<PodSpec>, placement: Placement): object {
+  const template = {
+    metadata: { name: app, uid: app, resourceVersion: '', creationTimestamp: '', labels: { app } },
+    spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'web:1' }], ...spec },
+  };
+  const metadata = {
+    name: 'offloading',
+    namespace: 'shop',
+    uid: 'o',
+    resourceVersion: '1',
+    creationTimestamp: '',
+  };
+  const offloading = { metadata, spec: { podStrategy: 'Remote', placement } as const };
+  const facts = { offloading, failedNodes: [], isOpen: false, nowMs: 0 };
+  const { metadata: made, spec: admitted } = patched(template, admitPod(template, facts).patch);
+  const { labels: marks, annotations } = made;
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: app, ...SHOP },
+    spec: {
+      replicas: 6,
+      selector: { matchLabels: { app } },
+      template: { metadata: { labels: marks, annotations }, spec: admitted },
+    },
+  };
+}
+
+/** How many bodies are on each node over there, and how many home pods say that there is no place for them. */
+async function spreadOf(app: string): Promise<{ on: number[]; waiting: number }> {
+  const labelSelector = `app=${app}`;
+  const bodies = (await lab.foreign.list(pods, { namespace: 'tenant', labelSelector })).items;
+  const placed = bodies.filter(({ spec, metadata }) => spec?.nodeName && !metadata.deletionTimestamp);
+  const byNode = Map.groupBy(placed, ({ spec }) => spec?.nodeName);
+  const told = (await lab.home.list(pods, { ...SHOP, labelSelector })).items.filter(({ spec, status }) =>
+    status?.conditions?.some(
+      ({ type, reason, message }) =>
+        spec?.nodeName === NODE &&
+        type === CONDITION_OFFLOADED &&
+        reason === 'Unschedulable' &&
+        message?.includes('anti-affinity'),
+    ),
+  );
+  return { on: Array.from(byNode.values(), ({ length }) => length), waiting: told.length };
+}
+
+const untilSpread = async (app: string, on: number[], waiting: number): Promise<void> => {
+  const wanted = JSON.stringify({ on, waiting });
+  let seen = '';
+  await eventually(
+    `${app}: ${wanted}`,
+    async () => (seen = JSON.stringify(await spreadOf(app))) === wanted,
+    PATIENCE_MS,
+  ).catch((cause: unknown) => {
+    throw new Error(`${app}: ${seen}, not ${wanted}`, { cause });
+  });
+};
+
+test(
+  'six replicas are kept apart over three nodes behind one virtual node, by each choice, and come back with a node',
+  async () => {
+    await addNode('second');
+    await addNode('third');
+    const apart = (app: string): Partial<PodSpec> => {
+      const term = { topologyKey: HOST, labelSelector: { matchLabels: { app } } };
+      return {
+        affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
+      };
+    };
+    const wished = (app: string): Partial<PodSpec> => {
+      const podAffinityTerm = { topologyKey: HOST, labelSelector: { matchLabels: { app } } };
+      return {
+        affinity: {
+          podAntiAffinity: {
+            preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm }],
+          },
+        },
+      };
+    };
+    const spread = (app: string): Partial<PodSpec> => ({
+      topologySpreadConstraints: [
+        {
+          topologyKey: HOST,
+          maxSkew: 1,
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: { app } },
+        },
+      ],
+    });
+    const make = async (app: string, spec: Partial<PodSpec>, placement: Placement): Promise<void> => {
+      const path = '/apis/apps/v1/namespaces/shop/deployments';
+      const answer = await lab.homeCluster.api.call('POST', path, six(app, spec, placement));
+      if (answer.status !== 201) throw new Error(answer.body);
+    };
+    await make('required', apart('required'), 'Propagate');
+    await make('soft', apart('soft'), 'Soft');
+    await make('hard', wished('hard'), 'Hard');
+    await make('spread', spread('spread'), 'Propagate');
+    await untilSpread('required', [1, 1, 1], 3);
+    await untilSpread('hard', [1, 1, 1], 3);
+    await untilSpread('soft', [2, 2, 2], 0);
+    await untilSpread('spread', [2, 2, 2], 0);
+    // A node is lost: what ran there has no other place, and says so until the node is back.
+    await cordon('third', true);
+    const bodies = (await lab.foreign.list(pods, { namespace: 'tenant', labelSelector: 'app=required' }))
+      .items;
+    const lost = bodies.find(({ spec }) => spec?.nodeName === 'third');
+    if (lost === undefined) throw new Error('none is on the third node');
+    await lab.foreign.delete(pods, { namespace: 'tenant', name: lost.metadata.name });
+    await untilSpread('required', [1, 1], 4);
+    await cordon('third', false);
+    await untilSpread('required', [1, 1, 1], 3);
+    for (const name of ['required', 'soft', 'hard', 'spread']) {
+      await lab.home.delete(deployments, { ...SHOP, name });
+    }
   },
   2 * TIMEOUT_MS,
 );

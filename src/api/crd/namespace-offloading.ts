@@ -8,6 +8,7 @@ import {
   type NamespaceOffloadingStatus,
   type OffloadedCluster,
 } from '../namespace-offloading.ts';
+import { DEFAULT_PLACEMENT, PLACEMENTS } from '../placement.ts';
 import { AGE, clusterName, column, message, observedGeneration, reason, time } from './common.ts';
 import type { Definition } from './definition.ts';
 import { labelSelector } from './label-selector.ts';
@@ -52,6 +53,15 @@ const spec = {
   ),
   remoteName: dnsLabel('Name in foreign clusters, with naming: Selected. Cannot be changed.'),
   reflection: reflectionRules,
+  placement: choice(
+    'How rules of pods about hosts, zones and regions (podAffinity, podAntiAffinity, topologySpreadConstraints) ' +
+      'travel; they then hold among the nodes of the foreign cluster. Propagate: as they are. Soft: what is ' +
+      'required is only preferred, and DoNotSchedule becomes ScheduleAnyway. Hard: what keeps pods apart is ' +
+      'required, and a pod with a rule that cannot be said over there does not run there. The annotation ' +
+      'tributary.dev/placement of a pod comes before it. A change applies to pods that are made after it.',
+    PLACEMENTS,
+    DEFAULT_PLACEMENT,
+  ),
   existingPods: choice(
     'What happens to pods that were made before their namespace was offloaded, and so are on real nodes; ' +
       'status.podsAtHome counts them. Stay: nothing. Move: they are evicted as PodDisruptionBudgets allow, one of ' +

@@ -5,6 +5,7 @@ import { LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN } from '../../api/limits.ts';
 import { checkedLabel } from '../../api/manifest.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { type NamespaceOffloadingSpec, POD_STRATEGIES } from '../../api/namespace-offloading.ts';
+import { DEFAULT_PLACEMENT, PLACEMENTS } from '../../api/placement.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import { TributaryError } from '../../lib/errors.ts';
@@ -52,6 +53,12 @@ export const OFFLOAD_OPTIONS: Options = {
     choices: ['Stay', 'Move'],
     fallback: 'Stay',
   },
+  placement: {
+    value: 'HOW',
+    text: 'how rules about hosts and zones travel',
+    choices: PLACEMENTS,
+    fallback: DEFAULT_PLACEMENT,
+  },
   ...OVERWRITE,
   'dry-run': { text: 'only print what would be written' },
   timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
@@ -64,6 +71,7 @@ export function parseOffload({ values, flags, positionals: [name = ''] }: Comman
       ...chosen<NamespaceOffloadingSpec>(values['strategy'], 'podStrategy'),
       ...naming(values['name-mapping']),
       ...chosen<NamespaceOffloadingSpec>(values['existing-pods'], 'existingPods'),
+      ...chosen<NamespaceOffloadingSpec>(values['placement'], 'placement'),
     },
     clusters: clustersOf(values['clusters']),
     mayOverwrite: flags.has('overwrite'),

@@ -1,10 +1,11 @@
 import { type LabelRequirement, matchesSelector } from '../../api/label-selector.ts';
-import { ANNOTATION_AVOIDS, LABEL_VIRTUAL_NODE, NAME_PREFIX } from '../../api/names.ts';
+import { ANNOTATION_AVOIDS, LABEL_CLUSTER, LABEL_VIRTUAL_NODE, NAME_PREFIX } from '../../api/names.ts';
 import {
   NAMESPACE_OFFLOADING_REASONS,
   type NamespaceOffloading,
   type PodStrategy,
 } from '../../api/namespace-offloading.ts';
+import { HOSTNAME } from '../../api/placement.ts';
 import { claimVolumes } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { inForce, ownerKey } from '../held-off.ts';
@@ -20,13 +21,8 @@ export interface SelectedNode {
   isTainted: boolean;
 }
 
-const HOSTNAME = 'kubernetes.io/hostname';
-
-/**
- * Pure: the selected virtual nodes that the pod's own nodeSelector and required node affinity permit. None where the pod may
- * run on real nodes as well, as far as its own terms tell: the labels of real nodes are not known here.
- */
-function virtualOnly({ spec }: Pod, selected: readonly SelectedNode[], strategy: PodStrategy): string[] {
+/** Pure: what the pod itself asks of its node, as alternatives. */
+function wishesOf({ spec }: Pod): NodeExpression[][] {
   const wanted = Object.entries(spec?.nodeSelector ?? {}).map(([key, value]): NodeExpression => ({
     key,
     operator: 'In',
@@ -35,14 +31,31 @@ function virtualOnly({ spec }: Pod, selected: readonly SelectedNode[], strategy:
   const terms =
     spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   // Terms are alternatives; without any, every node is permitted.
-  const wishes = (terms ?? [{}]).map((term) => [...wanted, ...expressionsOf(term)]);
-  const hosts = new Set(selected.map(({ labels }) => labels[HOSTNAME]));
-  const isVirtual = ({ key, operator, values = [] }: NodeExpression): boolean =>
-    operator === 'In'
-      ? key.startsWith(NAME_PREFIX) || (key === HOSTNAME && values.every((host) => hosts.has(host)))
-      : operator === 'Exists' && key.startsWith(NAME_PREFIX);
-  if (strategy === 'Local') return [];
-  if (strategy !== 'Remote' && !wishes.every((wish) => wish.some(isVirtual))) return [];
+  return (terms ?? [{}]).map((term) => [...wanted, ...expressionsOf(term)]);
+}
+
+/**
+ * Pure: whether the pod may run on virtual nodes only, as far as its strategy and its own terms tell: the labels of real nodes are
+ * not known here.
+ */
+export function isVirtualOnly(pod: Pod, selected: readonly SelectedNode[], strategy: PodStrategy): boolean {
+  if (strategy !== 'LocalAndRemote') return strategy === 'Remote';
+  // Real nodes bear these as well: their values tell.
+  const shared = new Map(
+    [HOSTNAME, LABEL_CLUSTER].map((key) => [key, new Set(selected.map(({ labels }) => labels[key]))]),
+  );
+  const isVirtual = ({ key, operator, values = [] }: NodeExpression): boolean => {
+    const known = shared.get(key);
+    if (known !== undefined) return operator === 'In' && values.every((value) => known.has(value));
+    return key.startsWith(NAME_PREFIX) && (operator === 'In' || operator === 'Exists');
+  };
+  return wishesOf(pod).every((wish) => wish.some(isVirtual));
+}
+
+/** Pure: of a pod that may run on virtual nodes only, the selected ones that its own terms permit. */
+function virtualOnly(pod: Pod, selected: readonly SelectedNode[], strategy: PodStrategy): string[] {
+  if (!isVirtualOnly(pod, selected, strategy)) return [];
+  const wishes = wishesOf(pod);
   return selected
     .filter(({ labels }) => wishes.some((wish) => wish.every((expression) => holds(expression, labels))))
     .map(({ name }) => name);

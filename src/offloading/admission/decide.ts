@@ -10,7 +10,8 @@ import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { present } from '../../lib/fields.ts';
-import { avoidsMark, nodesToAvoid, type SelectedNode } from './avoid.ts';
+import { avoidsMark, isVirtualOnly, nodesToAvoid, type SelectedNode } from './avoid.ts';
+import { keepApart } from './keep-apart.ts';
 import { narrowed, type NodeTerm } from './node-terms.ts';
 import { termsOf, toleratesAll, toleratesAny, TOLERATION } from './strategy.ts';
 
@@ -44,15 +45,30 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admission {
   const away = nodesToAvoid(pod, { ...facts, offloading }, strategy);
   const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
   const isLetIn = strategy === 'Local' || toleratesAll(tolerations) || areOpen(facts.selected);
+  const apart = keptApart(pod, { ...facts, offloading }, strategy);
   return {
     patch: [
       ...(isLetIn ? [] : [tolerate(pod)]),
       ...placement.patch,
-      ...record(pod, marksOf(strategy, away.nodes)),
+      ...apart.patch,
+      ...record(pod, { ...marksOf(strategy, away.nodes), ...apart.annotations }),
     ],
-    warnings: [...away.warnings, ...placement.warnings],
+    warnings: [...away.warnings, ...placement.warnings, ...apart.warnings],
   };
 }
+
+/** A pod that stays on real nodes is the scheduler's alone. */
+const keptApart = (
+  pod: Pod,
+  { offloading, selected = [] }: AdmissionFacts & { offloading: NamespaceOffloading },
+  strategy: PodStrategy,
+): ReturnType<typeof keepApart> =>
+  strategy === 'Local'
+    ? { ...NOTHING, annotations: {} }
+    : keepApart(pod, {
+        placement: offloading.spec.placement,
+        isVirtualOnly: isVirtualOnly(pod, selected, strategy),
+      });
 
 /**
  * Nodes that let in every pod need no toleration, and none is added: nobody may take it from a pod again, as programs do that write

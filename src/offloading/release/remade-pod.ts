@@ -1,5 +1,6 @@
 import {
   ANNOTATION_AVOIDS,
+  ANNOTATION_PLACEMENT_RULES,
   ANNOTATION_RELEASED_FROM,
   ANNOTATION_REMADE_FOR,
   ANNOTATION_STRATEGY,
@@ -7,6 +8,7 @@ import {
   TAINT_VIRTUAL_NODE,
 } from '../../api/names.ts';
 import type { LabelSelector } from '../../api/label-selector.ts';
+import { carriedRulesOf } from '../../api/placement.ts';
 import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-admission.ts';
 import type { Draft, OwnerReference, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -19,6 +21,7 @@ const OUR_ANNOTATIONS = [
   ANNOTATION_AVOIDS,
   ANNOTATION_RELEASED_FROM,
   ANNOTATION_REMADE_FOR,
+  ANNOTATION_PLACEMENT_RULES,
 ];
 /** Finalizers of a deletion in progress; those of people and their controllers stay. */
 const DELETION_FINALIZERS = new Set(['foregroundDeletion', 'orphan']);
@@ -46,7 +49,25 @@ export function remadePod(
       ...(ownerReferences && { ownerReferences: ownerReferences.map(unblocking) }),
       ...(kept.length > 0 && { finalizers: kept }),
     },
-    ...(pod.spec && { spec: remadeSpec(pod.spec, isAdded) }),
+    ...(pod.spec && { spec: remadeSpec(withRules(pod, pod.spec), isAdded) }),
+  };
+}
+
+/** With the rules that the webhook has taken out of it: the pod may run on real nodes now. */
+function withRules(pod: Pod, spec: PodSpec): PodSpec {
+  const { podAntiAffinity = [], topologySpreadConstraints = [] } = carriedRulesOf(pod) ?? {};
+  if (podAntiAffinity.length + topologySpreadConstraints.length === 0) return spec;
+  const { podAntiAffinity: others } = spec.affinity ?? {};
+  const required = [...podAntiAffinity, ...(others?.requiredDuringSchedulingIgnoredDuringExecution ?? [])];
+  return {
+    ...spec,
+    ...(podAntiAffinity.length > 0 && {
+      affinity: {
+        ...spec.affinity,
+        podAntiAffinity: { ...others, requiredDuringSchedulingIgnoredDuringExecution: required },
+      },
+    }),
+    topologySpreadConstraints: [...topologySpreadConstraints, ...(spec.topologySpreadConstraints ?? [])],
   };
 }
 

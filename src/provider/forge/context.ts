@@ -1,4 +1,8 @@
+import { ANNOTATION_SHARING_POLICY } from '../../api/names.ts';
+import { nodeLabelsOf } from '../../api/node-labels.ts';
 import type { NetworkState } from '../../api/tunnel.ts';
+import type { VirtualNode } from '../../api/virtual-node.ts';
+import { present } from '../../lib/fields.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { HomeApiServerPlace } from '../home-api-server.ts';
 import type { HomeDnsPlace } from '../home-dns.ts';
@@ -12,6 +16,10 @@ export interface ForgeContext {
   nodeAddress: string;
   /** The namespace in the foreign cluster that stands for the pod's home namespace. */
   tenantNamespace: string;
+  /** All namespaces that the virtual node looks after: name at home, name over there. */
+  tenants?: () => Iterable<readonly [home: string, tenant: string]>;
+  /** Whether the Node bears a label. */
+  nodeHas?: (label: string) => boolean;
   homeApiServer?: HomeApiServerPlace;
   /** Why there is none, where there is none. */
   noHomeApiServer?: string;
@@ -30,4 +38,13 @@ export interface ForgeContext {
   returnedTo?: (uid: string, address: string) => string | undefined;
   /** Whether such a pod is ready: its UID over there, and its address at home. Undefined: there is none. */
   isReturnedReady?: (uid: string, address: string) => boolean | undefined;
+}
+
+/** Pure: what the VirtualNode says. */
+export function saidBy(virtualNode: VirtualNode): Pick<ForgeContext, 'sharingPolicy' | 'nodeHas'> {
+  const sharingPolicy = virtualNode.metadata.annotations?.[ANNOTATION_SHARING_POLICY];
+  return {
+    ...present({ sharingPolicy }),
+    nodeHas: (label) => Object.hasOwn(nodeLabelsOf(virtualNode), label),
+  };
 }

@@ -14,6 +14,7 @@ import { SERVICE_NAMES } from '../home-api-server.ts';
 import type { ForgeContext } from './context.ts';
 import { forgeDns } from './dns.ts';
 import { forgeEnvironment } from './environment.ts';
+import { forgePlacement } from './placement.ts';
 import { type AnyContainer, remoteReferenceName } from './references.ts';
 import { withRequests } from './requests.ts';
 import { carriedAnnotations, carriedNamespaceOf } from './returned.ts';
@@ -21,9 +22,9 @@ import { droppedVolumes, forgeVolumes } from './volumes.ts';
 import { whenLostOf } from './when-lost.ts';
 
 /**
- * Fields about the home cluster's nodes, accounts and scheduling, which mean nothing or something else over
- * there. Everything not named here travels as it is, fields unknown to this program included: the foreign cluster's admission
- * decides what it accepts.
+ * Fields about the home cluster's nodes, accounts and scheduling, which mean nothing or something else over there; some of them
+ * are put in again, translated. Everything not named here travels as it is, fields unknown to this program included: the foreign
+ * cluster's admission decides what it accepts.
  */
 const HOME_ONLY_FIELDS = [
   'nodeName',
@@ -86,6 +87,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       ...(spec.imagePullSecrets && { imagePullSecrets: spec.imagePullSecrets.map(forgePullSecret) }),
       ...forgeHostAliases(home, context),
       ...forgeDns(home, context.homeDns),
+      ...forgePlacement(home, context).spec,
       tolerations: forgeTolerations(spec.tolerations ?? []),
       volumes,
     },

@@ -6,6 +6,7 @@ import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { asksClusterDns } from '../forge/dns.ts';
+import { forgePlacement, placementRefusal } from '../forge/placement.ts';
 import { forgePod } from '../forge/pod.ts';
 import { silentStatus } from '../forge/reach.ts';
 import { isResult, isUnfinishedResult, newsOfRecreation, recreatedOf } from '../forge/made-anew.ts';
@@ -218,6 +219,10 @@ function decideAbsent(situation: Situation, home: Pod): Action {
     if (refusal.reason !== OFFLOADED_REASONS.missingReference) return action;
     return { ...action, status: withAcceptance(home, action.status, context, now), notes };
   }
+  const apart = placementRefusal(forgePlacement(home, context));
+  if (apart !== undefined) {
+    return refuse(home, { reason: OFFLOADED_REASONS.placementNotPossible, message: apart }, now);
+  }
   if (pending || held) return NOTHING;
   return { do: 'create', home, pod: forgePod(home, context), notes: [...notes, ...otherwise(home, context)] };
 }
@@ -227,6 +232,8 @@ function otherwise(home: Pod, context: ForgeContext): Note[] {
   const notes: Note[] = [];
   const token = missingToken(home, context);
   if (token !== undefined) notes.push({ reason: 'NoTokenForHome', message: token });
+  const { left } = forgePlacement(home, context);
+  if (left.length > 0) notes.push({ reason: 'PlacementNotCarried', message: left.join('; ') });
   const { noHomeDns } = context;
   if (noHomeDns !== undefined && asksClusterDns(home)) {
     notes.push({

@@ -305,7 +305,7 @@ describe('the patch', () => {
           ],
         },
         podAntiAffinity: {
-          requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname' }],
+          requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'example.com/rack' }],
         },
       },
     };

@@ -113,6 +113,7 @@ describe('who is released', () => {
     'ExceededQuota',
     'Invalid',
     'Unschedulable',
+    'PlacementNotPossible',
     'VolumeNotHere',
     'NetworkPolicyNotInForce',
   ]);
