@@ -1,5 +1,6 @@
 import type { Price } from './offer.ts';
 import type { PeerSelector } from './peer-selector.ts';
+import type { PodAdditions } from './pod-additions.ts';
 import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { VirtualNodeTaintEffect } from './virtual-node.ts';
@@ -55,6 +56,8 @@ export interface AcceptancePolicySpec {
   nodeLabels?: Record<string, string>;
   /** Of the Nodes. Default NoSchedule. */
   taintEffect?: VirtualNodeTaintEffect;
+  /** For every pod that is sent to these clusters. */
+  podAdditions?: PodAdditions;
 }
 
 export interface AcceptancePolicyStatus {

@@ -3,6 +3,10 @@
 /** Of every such name. */
 export const NAME_PREFIX = 'tributary.dev/';
 
+const OWN_DOMAIN = /^([^/]*\.)?tributary\.dev\//u;
+/** Whether a key of a label or an annotation is ours, also in a domain below. */
+export const isOwnKey = (key: string): boolean => OWN_DOMAIN.test(key);
+
 /** On a Node: the VirtualNode that it comes from. Select on it for affinity. */
 export const LABEL_VIRTUAL_NODE = 'tributary.dev/virtual-node';
 /** On a Node: always `virtual-node`; tells real and virtual nodes apart. */

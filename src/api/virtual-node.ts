@@ -1,3 +1,4 @@
+import type { PodAdditions } from './pod-additions.ts';
 import type { ReflectionRule } from './reflection.ts';
 import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
@@ -44,6 +45,8 @@ export interface VirtualNodeSpec {
   taintEffect?: VirtualNodeTaintEffect;
   /** Besides the taint `tributary.dev/virtual-node`. */
   taints?: Taint[];
+  /** For every pod that is sent there. */
+  podAdditions?: PodAdditions;
   /** Only pods of these namespaces are offloaded. */
   namespaces?: NamespaceMapping[];
   homeApiServer?: HomeApiServer;

@@ -17,7 +17,7 @@ import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
 import { EventsHome } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
-import { type ForgeContext, saidBy } from './forge/context.ts';
+import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
 import { type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';

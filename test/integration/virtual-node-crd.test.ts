@@ -28,6 +28,13 @@ const mapping = (homeNamespace: string, tenantNamespace: string): object => ({
   homeNamespace,
   tenantNamespace,
 });
+const ADDITIONS = {
+  nodeSelector: { pool: 'rented' },
+  tolerations: [{ key: 'edge', operator: 'Exists', effect: 'NoSchedule' }],
+  runtimeClassName: 'hardened',
+  labels: { cost: 'rent' },
+  annotations: { note: 'added' },
+};
 const virtualNode = (spec: object, name = 'milan'): object => ({
   apiVersion: 'tributary.dev/v1alpha1',
   kind: 'VirtualNode',
@@ -44,6 +51,7 @@ test.each([
   ['an IPv6 home API server', virtualNode({ homeApiServer: { host: 'fd00::1', port: 443 } })],
   ['the longest name', virtualNode({}, 'n'.repeat(48))],
   ['a taint that keeps nobody away', virtualNode({ taintEffect: 'None' })],
+  ['what every pod gets', virtualNode({ podAdditions: ADDITIONS })],
 ])('accepted: %s', async (_what, body) => {
   expect(await dryRun(body)).toMatchObject({ status: 201 });
 });
@@ -85,6 +93,16 @@ test.each([
   ['a node name of 64', virtualNode({ nodeName: 'n'.repeat(64) }), 'Too long'],
   ['a taint without effect', virtualNode({ taints: [{ key: 'a' }] }), 'Required value'],
   ['a taint that ends pods', virtualNode({ taintEffect: 'NoExecute' }), 'Unsupported value'],
+  [
+    'a label of ours for every pod',
+    virtualNode({ podAdditions: { labels: { 'tributary.dev/home-uid': 'x' } } }),
+    'are set by this program only',
+  ],
+  [
+    'a toleration of everything for every pod',
+    virtualNode({ podAdditions: { tolerations: [{ operator: 'Exists' }] } }),
+    'tolerations[0].key: Required value',
+  ],
   ['a name of 49', virtualNode({}, 'n'.repeat(49)), 'at most 48 characters'],
   ['a name with a dot', virtualNode({}, 'a.b'), 'must be a DNS label'],
 ])('refused: %s', async (_what, body, reason) => {

@@ -21,6 +21,7 @@ import {
 import type { Definition } from './definition.ts';
 import { keepForSeconds } from './offer.ts';
 import { peerSelector } from './peer-selector.ts';
+import { podAdditions } from './pod-additions.ts';
 import { choice, conditions, dnsLabel, int32, listOf, objectOf, wholeOf, type Schema } from './schema.ts';
 
 const spec: Schema = objectOf<AcceptancePolicySpec>(
@@ -84,6 +85,7 @@ const spec: Schema = objectOf<AcceptancePolicySpec>(
     }),
     nodeLabels: labels('Labels for the Nodes.'),
     taintEffect,
+    podAdditions: podAdditions('What every pod gets that is sent to these clusters.'),
   },
 );
 

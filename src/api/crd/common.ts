@@ -22,6 +22,7 @@ import type { DefaultRequests } from '../default-requests.ts';
 import { PEERING_PHASES } from '../foreign-cluster.ts';
 import type { Price } from '../offer.ts';
 import type { SecretKeyRef } from '../peer-selector.ts';
+import type { Toleration } from '../wire.ts';
 import type { PrinterColumn } from './definition.ts';
 import { choice, dnsLabel, dnsName, int32, int64, listOf, objectOf, setOf, type Schema } from './schema.ts';
 
@@ -95,6 +96,25 @@ export const labels = (description: string, maxProperties: number = MAX_LABELS):
     maxLength: 63,
     pattern: LABEL_VALUE_PATTERN,
   },
+});
+
+export const taintKey = (description: string): Schema => ({
+  type: 'string',
+  description,
+  minLength: 1,
+  maxLength: 317,
+});
+
+export const toleration: Schema = objectOf<Toleration>('As in a pod.', ['key'], {
+  key: taintKey('Key of the taint.'),
+  operator: choice('Default Equal.', ['Exists', 'Equal']),
+  value: { type: 'string', description: 'Value of the taint, for Equal.', maxLength: 63 },
+  effect: choice('Effect of the taint; without it, all effects.', [
+    'NoSchedule',
+    'PreferNoSchedule',
+    'NoExecute',
+  ]),
+  tolerationSeconds: int64('For NoExecute: how long the taint is tolerated, in seconds.', { minimum: 0 }),
 });
 
 export const clusterID = (description: string): Schema => ({

@@ -19,6 +19,8 @@ import {
   prices,
   quantity,
   resourceList,
+  taintKey,
+  toleration,
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { keepForSeconds, podSecurity } from './offer.ts';
@@ -26,7 +28,6 @@ import { labelSelector } from './label-selector.ts';
 import { peerSelector } from './peer-selector.ts';
 import { apiGroup, apiResource } from './reflection.ts';
 import { NEVER_TOLERATED } from '../taints.ts';
-import type { Toleration } from '../wire.ts';
 import { DEFAULT_WRITES, WRITE_BOUNDS, type WriteTerms } from '../write-terms.ts';
 import {
   choice,
@@ -34,7 +35,6 @@ import {
   dnsLabel,
   dnsName,
   int32,
-  int64,
   listOf,
   objectOf,
   setOf,
@@ -44,8 +44,6 @@ import {
 } from './schema.ts';
 
 const CLASS = 'Name of a class.';
-
-const key = (description: string): Schema => ({ type: 'string', description, minLength: 1, maxLength: 317 });
 
 const TOLERATIONS_OF_GUESTS =
   'Keys of taints that pods of peers may tolerate of their own accord; "*" for any, but those of control planes and ' +
@@ -113,20 +111,10 @@ const rules = {
     'Added to every pod of a peer; use it together with nodeSelector for nodes that a taint reserves for ' +
       'guests.',
     16,
-    objectOf<Toleration>('As in a pod.', ['key'], {
-      key: key('Key of the taint.'),
-      operator: choice('Default Equal.', ['Exists', 'Equal']),
-      value: { type: 'string', description: 'Value of the taint, for Equal.', maxLength: 63 },
-      effect: choice('Effect of the taint; without it, all effects.', [
-        'NoSchedule',
-        'PreferNoSchedule',
-        'NoExecute',
-      ]),
-      tolerationSeconds: int64('For NoExecute: how long the taint is tolerated, in seconds.', { minimum: 0 }),
-    }),
+    toleration,
   ),
   ownTolerations: setOf(TOLERATIONS_OF_GUESTS, 64, {
-    ...key('Key of a taint, or "*".'),
+    ...taintKey('Key of a taint, or "*".'),
     pattern: '^(\\*|[-A-Za-z0-9_./]+)$',
     'x-kubernetes-validations': [
       {

@@ -12,6 +12,7 @@ import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
 import { AGE, classMap, column, message, resourceList, taintEffect } from './common.ts';
 import type { Definition } from './definition.ts';
+import { podAdditions } from './pod-additions.ts';
 import { reflectionRules } from './reflection.ts';
 import {
   choice,
@@ -158,6 +159,9 @@ const spec: Schema = {
       },
       taintEffect,
       taints,
+      podAdditions: podAdditions(
+        'What every pod gets that is sent to the foreign cluster. The AcceptancePolicy of a peer decides for its VirtualNodes.',
+      ),
       namespaces,
       homeApiServer,
       ingressClasses: classMap(

@@ -103,6 +103,7 @@ export class NodeSetup {
     const { nodeLabels, ingressClasses, storageClasses } = policy?.spec ?? {};
     // Without a policy it is for people to say in the VirtualNode.
     const taintEffect = policy === undefined ? undefined : (policy.spec.taintEffect ?? 'NoSchedule');
+    const podAdditions = policy === undefined ? undefined : (policy.spec.podAdditions ?? {});
     const { name, resources, labels, declaredFeatures } = plan;
     return {
       name,
@@ -116,7 +117,7 @@ export class NodeSetup {
       offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
       device: intent.tie === 'Device',
       closed: step.closed !== undefined,
-      ...present({ homeApiServer, taintEffect, sharingPolicy: facts.received.grant?.policy }),
+      ...present({ homeApiServer, taintEffect, podAdditions, sharingPolicy: facts.received.grant?.policy }),
       ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),
     };
   }

@@ -20,7 +20,7 @@ import { present } from '../../lib/fields.ts';
 /** What peering sets in one VirtualNode; everything else in it belongs to people. */
 export interface DesiredVirtualNode extends Pick<
   VirtualNodeSpec,
-  'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures' | 'taintEffect'
+  'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures' | 'taintEffect' | 'podAdditions'
 > {
   name: string;
   provider: string;
@@ -76,13 +76,13 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
   const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
   const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
   const { homeApiServer, declaredFeatures, ingressClasses, storageClasses, offeredStorageClasses } = desired;
-  const { taintEffect = spec.taintEffect } = desired;
+  const { taintEffect = spec.taintEffect, podAdditions = spec.podAdditions ?? {} } = desired;
   const said = {
     ...present({ [ANNOTATION_SHARING_POLICY]: desired.sharingPolicy }),
     [ANNOTATION_OWNED]: JSON.stringify(owned),
   };
   const { declaredFeatures: _declared, taints: _taints, ...kept } = spec;
-  const { ingressClasses: _ingress, storageClasses: _storage, ...rest } = kept;
+  const { ingressClasses: _ingress, storageClasses: _storage, podAdditions: _additions, ...rest } = kept;
   const taints = withTaint(withClosed(spec.taints ?? [], desired.closed), TAINT_DEVICE, desired.device);
   return {
     ...current,
@@ -95,14 +95,19 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
       ...present({ taintEffect }),
       ...(taints.length > 0 && { taints }),
       namespaces: movable(spec.namespaces ?? [], desired.namespaces),
-      ...(Object.keys(ingressClasses).length > 0 && { ingressClasses }),
-      ...(Object.keys(storageClasses).length > 0 && { storageClasses }),
+      ...filled({ ingressClasses, storageClasses, podAdditions }),
       offeredStorageClasses,
       ...(homeApiServer !== undefined && { homeApiServer }),
       ...(declaredFeatures !== undefined && declaredFeatures.length > 0 && { declaredFeatures }),
     },
   };
 }
+
+/** Those of the fields in which there is something. */
+const filled = <T extends Record<string, object>>(fields: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => Object.keys(value).length > 0),
+  ) as Partial<T>;
 
 /** The API server fills in the key, which must not look like a difference. */
 const withDefaults = (

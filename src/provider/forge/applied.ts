@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ANNOTATION_APPLIED } from '../../api/names.ts';
+import { ANNOTATION_APPLIED, isOwnKey } from '../../api/names.ts';
 import { isSteering } from '../../api/steering.ts';
 import type { Pod } from '../../api/wire.ts';
 import { shownText } from '../../lib/untrusted.ts';
@@ -30,9 +30,8 @@ const MAX_REASON = 1024;
 
 /** Annotations that say something about an object at home only. */
 const HOME_ONLY_ANNOTATIONS = new Set(['kubectl.kubernetes.io/last-applied-configuration']);
-const OWN_DOMAIN = /^([^/]*\.)?tributary\.dev\//u;
 
-const travels = (key: string): boolean => !OWN_DOMAIN.test(key) && !isSteering(key);
+const travels = (key: string): boolean => !isOwnKey(key) && !isSteering(key);
 
 export function travellingLabels(home: Pod): Record<string, string> {
   return Object.fromEntries(Object.entries(home.metadata.labels ?? {}).filter(([key]) => travels(key)));

@@ -1,5 +1,6 @@
 import { ANNOTATION_APPLIED } from '../../api/names.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/wire.ts';
+import { instead } from './additions.ts';
 import {
   appliedOf,
   CHANGED_RESOURCES,
@@ -45,7 +46,7 @@ export function nextChange(
       ? []
       : [...ephemeralContainers(home, remote, context), resources(home, remote)];
   const next = changes.find((change) => change !== undefined && !refused.has(change.what));
-  const last = [next, metadataAndSpec(home, remote, refused), record(home, refused)];
+  const last = [next, metadataAndSpec(home, remote, context, refused), record(home, refused)];
   return last.find((change) => change !== undefined && !refused.has(change.what));
 }
 
@@ -118,21 +119,26 @@ function covers(have: Resources | undefined, want: Resources): boolean {
 }
 
 /** Labels, annotations and the few spec fields that a running pod may change (core/v1 ValidatePodUpdate). */
-function metadataAndSpec(home: Pod, remote: Pod, refused: ReadonlyMap<string, string>): PodChange {
+function metadataAndSpec(
+  home: Pod,
+  remote: Pod,
+  { podAdditions: added = {} }: ForgeContext,
+  refused: ReadonlyMap<string, string>,
+): PodChange {
   const given = readApplied(remote);
   const labels = travellingLabels(home);
   const annotations = travellingAnnotations(home);
-  const removed = (keys: readonly string[] | undefined, now: Record<string, string>): Record<string, null> =>
-    Object.fromEntries((keys ?? []).filter((key) => !(key in now)).map((key) => [key, null]));
+  const gone = (keys: readonly string[] | undefined, now: Record<string, string>): string[] =>
+    (keys ?? []).filter((key) => !(key in now));
   const spec = changedSpec(home, remote);
   return {
     subresource: undefined,
     what: 'metadata and spec',
     patch: {
       metadata: {
-        labels: { ...removed(given?.labels, labels), ...labels },
+        labels: { ...instead(gone(given?.labels, labels), added.labels), ...labels },
         annotations: {
-          ...removed(given?.annotations, annotations),
+          ...instead(gone(given?.annotations, annotations), added.annotations),
           ...annotations,
           [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home, refused)),
         },

@@ -1,5 +1,6 @@
 import { ANNOTATION_SHARING_POLICY } from '../../api/names.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
+import type { PodAdditions } from '../../api/pod-additions.ts';
 import type { NetworkState } from '../../api/tunnel.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import { present } from '../../lib/fields.ts';
@@ -20,6 +21,8 @@ export interface ForgeContext {
   tenants?: () => Iterable<readonly [home: string, tenant: string]>;
   /** Whether the Node bears a label. */
   nodeHas?: (label: string) => boolean;
+  /** What every pod gets. */
+  podAdditions?: PodAdditions;
   homeApiServer?: HomeApiServerPlace;
   /** Why there is none, where there is none. */
   noHomeApiServer?: string;
@@ -41,10 +44,12 @@ export interface ForgeContext {
 }
 
 /** Pure: what the VirtualNode says. */
-export function saidBy(virtualNode: VirtualNode): Pick<ForgeContext, 'sharingPolicy' | 'nodeHas'> {
+export function saidBy(
+  virtualNode: VirtualNode,
+): Pick<ForgeContext, 'sharingPolicy' | 'nodeHas' | 'podAdditions'> {
   const sharingPolicy = virtualNode.metadata.annotations?.[ANNOTATION_SHARING_POLICY];
   return {
-    ...present({ sharingPolicy }),
+    ...present({ sharingPolicy, podAdditions: virtualNode.spec.podAdditions }),
     nodeHas: (label) => Object.hasOwn(nodeLabelsOf(virtualNode), label),
   };
 }

@@ -9,7 +9,8 @@ import {
 import type { Draft, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
-import { appliedOf, travellingAnnotations, travellingLabels } from './applied.ts';
+import { addedSpec, remoteAnnotations, remoteLabels, remoteTolerations } from './additions.ts';
+import { appliedOf } from './applied.ts';
 import { SERVICE_NAMES } from '../home-api-server.ts';
 import type { ForgeContext } from './context.ts';
 import { forgeDns } from './dns.ts';
@@ -63,13 +64,13 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       name: home.metadata.name,
       namespace: context.tenantNamespace,
       labels: {
-        ...travellingLabels(home),
+        ...remoteLabels(home, context.podAdditions),
         ...wantedMarks(home, context),
         [LABEL_HOME_UID]: home.metadata.uid,
         [LABEL_MANAGED_BY]: context.virtualNode,
       },
       annotations: {
-        ...travellingAnnotations(home),
+        ...remoteAnnotations(home, context.podAdditions),
         ...carriedAnnotations(home),
         [ANNOTATION_HOME_NAMESPACE]: home.metadata.namespace ?? '',
         [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home)),
@@ -88,7 +89,8 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       ...forgeHostAliases(home, context),
       ...forgeDns(home, context.homeDns),
       ...forgePlacement(home, context).spec,
-      tolerations: forgeTolerations(spec.tolerations ?? []),
+      ...addedSpec(spec, context.podAdditions),
+      tolerations: forgeTolerations(remoteTolerations(spec.tolerations ?? [], context.podAdditions)),
       volumes,
     },
   };

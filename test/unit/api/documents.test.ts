@@ -24,6 +24,7 @@ test('examples of documents have only fields and values that there are', () => {
     'SharingPolicy',
     'AcceptancePolicy',
     'SharingPolicy',
+    'AcceptancePolicy',
   ]);
   for (const { kind, spec } of examples) {
     const definition = DEFINITIONS.find(({ type }) => type.kind === kind);

@@ -1,6 +1,10 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { OffloadedNamespace } from '../../../../src/api/namespace-offloading.ts';
 import type { NamespaceMapping, VirtualNode } from '../../../../src/api/virtual-node.ts';
+import {
+  type DesiredVirtualNode,
+  updatedVirtualNode,
+} from '../../../../src/peering/borrowing/virtual-node.ts';
 import type { NamespaceOffloadings } from '../../../../src/peering/ports.ts';
 import { VIRTUAL_NODES } from './support/fake-agents.ts';
 import { policy, World } from './support/world.ts';
@@ -214,6 +218,37 @@ test('the effect of the taint is what the policy says, and without a policy what
   await world.until('None', () => effect() === 'None');
   world.want({ policy: policy({ namespaces: [] }) });
   await world.until('the default', () => effect() === 'NoSchedule');
+});
+
+test('what pods get there is what the policy says, and without a policy what the VirtualNode says', async () => {
+  await up();
+  await world.start();
+  await world.established();
+  const additions = (): unknown => world.virtualNode('milan')?.spec.podAdditions;
+  const podAdditions = { labels: { cost: 'rent' } };
+  world.want({ policy: policy({ namespaces: [], podAdditions }) });
+  await world.until('added', () => JSON.stringify(additions()) === JSON.stringify(podAdditions));
+  world.want({ policy: policy({ namespaces: [] }) });
+  await world.until('no more', () => additions() === undefined);
+  const milan = world.virtualNode('milan');
+  if (milan === undefined) throw new Error('there is no virtual node');
+  const own = { labels: { cost: 'own' } };
+  const desired: DesiredVirtualNode = {
+    name: 'milan',
+    provider: milan.metadata.labels?.['tributary.dev/provider'] ?? '',
+    kubeconfigSecretRef: milan.spec.kubeconfigSecretRef,
+    resources: milan.spec.resources,
+    labels: {},
+    namespaces: [],
+    ingressClasses: {},
+    storageClasses: {},
+    offeredStorageClasses: [],
+    device: false,
+    closed: false,
+  };
+  const people = { ...milan, spec: { ...milan.spec, podAdditions: own } };
+  expect(updatedVirtualNode(people, desired).spec.podAdditions).toEqual(own);
+  expect(updatedVirtualNode(people, { ...desired, podAdditions: {} }).spec.podAdditions).toBeUndefined();
 });
 
 test('the virtual node bears the name of the policy of its provider, as it was said last', async () => {
