@@ -56,6 +56,7 @@ export const OFFER_LIMITS = {
   storageClasses: 64,
   ingressClasses: 64,
   loadBalancerClasses: 64,
+  priorityClasses: 32,
   images: 512,
   imageLength: 512,
   declaredFeatures: 64,

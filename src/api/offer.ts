@@ -47,6 +47,8 @@ export interface ServiceClasses {
   storage?: StorageClassOffer[];
   ingress?: string[];
   loadBalancer?: string[];
+  /** PriorityClasses that pods may name. */
+  priority?: string[];
 }
 
 export interface Price {

@@ -80,8 +80,10 @@ export interface SharingPolicySpec {
    * own cluster, and nothing of ours is opened.
    */
   homeApiServer?: 'Allow' | 'Forbid';
-  /** Highest priority of peers' pods; default 0. */
+  /** Highest priority of peers' pods without one of `priorityClasses`; default 0. */
   maxPriority?: number;
+  /** PriorityClasses that pods of peers may name besides; of those that preempt nobody, see src/peering/offer/priority-classes.ts. */
+  priorityClasses?: string[];
   /** By resource, per unit and hour. */
   prices?: Record<string, Price>;
   /** Added to the offer, for affinity over there. */
@@ -136,6 +138,8 @@ export const SHARING_POLICY_CONDITIONS = {
   kinds: 'KindsReflectable',
   /** `runtimeClassName` is there; only where the policy names one. Without it every pod of a peer is refused. */
   runtimeClass: 'RuntimeClassFound',
+  /** Peers may use all of `priorityClasses`; only where the policy names any. */
+  priorityClasses: 'PriorityClassesLent',
   /** True: pods of peers may be privileged; only there where the policy says so. */
   privileged: 'PeersPrivileged',
   /** True while peers that it no longer selects still have their pods here; only there then. */
@@ -151,6 +155,8 @@ export const SHARING_POLICY_REASONS = {
   rightsMissing: 'RightsMissing',
   /** The runtime class that it forces on pods of peers is not there. */
   runtimeClassMissing: 'RuntimeClassMissing',
+  /** A PriorityClass that it lends is not there, or may not be lent. */
+  priorityClassNotLent: 'PriorityClassNotLent',
   endsSoon: 'EndsSoon',
   /** The policy says `podSecurity: privileged`. */
   privileged: 'PodSecurityPrivileged',

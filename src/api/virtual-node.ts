@@ -56,6 +56,8 @@ export interface VirtualNodeSpec {
   storageClasses?: Record<string, string>;
   /** Classes that the provider lends, where it has said; others are refused here already. */
   offeredStorageClasses?: string[];
+  /** PriorityClasses that the provider lends; a pod of another class has no priority over there. */
+  priorityClasses?: string[];
   /** The runtime's features that all nodes over there declare; decides what the scheduler lets in (KEP-5328). */
   declaredFeatures?: string[];
 }

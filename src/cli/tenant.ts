@@ -103,6 +103,7 @@ export const tenantCommand: Command = defineCommand({
       fallback: 'AsAsked',
     },
     'external-names': { text: 'its Services may be of type ExternalName' },
+    'priority-class': { value: 'NAME,...', text: 'that its pods may name; with preemptionPolicy: Never' },
     'storage-class': { value: 'NAME,...', text: 'that it may use; each needs a quota' },
     'keep-for': { value: 'DURATION', text: 'how long its pods outlive an absent home', fallback: '24h' },
     isolation: { value: 'tenant|none', text: 'none: no NetworkPolicy around it', fallback: 'tenant' },
@@ -139,6 +140,7 @@ function termsOf({ values, flags }: CommandLine): TenantTerms {
     ownTolerations: parseTaintKeys(values['own-tolerations']),
     ...chosen<TenantTerms>(values['image-pulls'], 'imagePullPolicy'),
     ...(flags.has('external-names') && { externalNames: 'Allow' as const }),
+    priorityClasses: parseClasses('priority class', values['priority-class']),
     storageClasses: parseClasses('storage class', values['storage-class']),
   };
 }

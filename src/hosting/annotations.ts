@@ -29,6 +29,8 @@ export const ANNOTATION_EXTERNAL_NAMES = 'tributary.dev/external-names';
 export const ANNOTATION_STORAGE_CLASSES = 'tributary.dev/storage-classes';
 /** The highest priority that pods may have. */
 export const ANNOTATION_MAX_PRIORITY = 'tributary.dev/max-priority';
+/** PriorityClasses that pods may name besides, joined by commas, if they preempt nobody. Without it, none. */
+export const ANNOTATION_PRIORITY_CLASSES = 'tributary.dev/priority-classes';
 /** The extended resources that pods may ask for, joined by commas. */
 export const ANNOTATION_EXTENDED = 'tributary.dev/extended-resources';
 /** The largest object, KiB; DEFAULT_WRITES without it, as for the next two. */
@@ -81,6 +83,7 @@ export type TenantTerms = Pick<
   | 'tolerations'
   | 'ownTolerations'
   | 'storageClasses'
+  | 'priorityClasses'
   | 'imagePullPolicy'
   | 'podSecurity'
   | 'externalNames'
@@ -92,6 +95,7 @@ export function annotationsOfTerms({
   nodeSelector = {},
   tolerations = [],
   storageClasses = [],
+  priorityClasses = [],
   ownTolerations = [],
   imagePullPolicy,
   podSecurity = 'baseline',
@@ -101,6 +105,7 @@ export function annotationsOfTerms({
   const nodes = selector.toSorted().join(',');
   return {
     [ANNOTATION_STORAGE_CLASSES]: storageClasses.toSorted().join(','),
+    [ANNOTATION_PRIORITY_CLASSES]: priorityClasses.toSorted().join(','),
     [ANNOTATION_OWN_TOLERATIONS]: ownTolerations.toSorted().join(','),
     [ANNOTATION_POD_SECURITY]: podSecurity,
     [ANNOTATION_EXTERNAL_NAMES]: externalNames,

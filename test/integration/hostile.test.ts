@@ -25,6 +25,7 @@ import {
 } from '../support/hostile/objects.ts';
 import { HOME } from '../support/hostile/home-pod.ts';
 import { largestPod } from '../support/hostile/largest-pod.ts';
+import { CLASSES } from '../support/hostile/classes.ts';
 import { MARKS, OURS, THEIRS, aPod, objectOf, pathOf } from '../support/hostile/row.ts';
 import { RightsCluster, type Answer, type Caller } from '../support/labs/rights-cluster.ts';
 import { CONTEXT, homePod } from '../unit/provider/support/pods.ts';
@@ -71,6 +72,7 @@ const tenancyOf = (
   policy: {
     peers: { anyone: true },
     storageClasses: ['lent'],
+    priorityClasses: ['quiet', 'loud'],
     ingressClasses: ['edge'],
     ingressHosts: ['peers.example.com'],
     imagePullPolicy: 'AsAsked',
@@ -92,22 +94,12 @@ async function admin(method: string, path: string, body: object): Promise<void> 
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
 }
 
-const class_ = (apiVersion: string, kind: string, name: string, more: object): object => ({
-  apiVersion,
-  kind,
-  metadata: { name },
-  ...more,
-});
-
 beforeAll(async () => {
   lab = await RightsCluster.up();
   ({ api } = lab.cluster);
   await apply([
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tributary-system' } },
-    ...['lent', 'fast'].map((name) =>
-      class_('storage.k8s.io/v1', 'StorageClass', name, { provisioner: 'example.com/none' }),
-    ),
-    ...['hardened', 'loose'].map((name) => class_('node.k8s.io/v1', 'RuntimeClass', name, { handler: name })),
+    ...CLASSES,
     ...forgeHostingBase({ namespace: 'tributary-system', name: 'tributary-cluster' }),
   ]);
   await applyTenancy(tenancyOf(ROME, STAGE.tenant));
@@ -230,6 +222,7 @@ describe('what an honest home sends', () => {
   test('what the provider forces is what is let in', async () => {
     const forced = {
       runtimeClassName: 'hardened',
+      priorityClassName: 'quiet',
       nodeSelector: { 'example.com/lends': 'yes', disk: 'ssd' },
       tolerations: [{ key: 'example.com/theirs', operator: 'Exists' }],
     };

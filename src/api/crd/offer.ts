@@ -92,7 +92,7 @@ const storageClass: Schema = objectOf<StorageClassOffer>(
 );
 
 const classes: Schema = objectOf<ServiceClasses>(
-  'Storage, ingress and load balancers that the provider offers.',
+  'Storage, ingress, load balancers and priorities that the provider offers.',
   [],
   {
     storage: listOf('Storage classes that may be used.', OFFER_LIMITS.storageClasses, storageClass),
@@ -101,6 +101,11 @@ const classes: Schema = objectOf<ServiceClasses>(
       'Load-balancer classes that may be used.',
       'Name of a class.',
       OFFER_LIMITS.loadBalancerClasses,
+    ),
+    priority: names(
+      'Priority classes that pods may name.',
+      'Name of a PriorityClass.',
+      OFFER_LIMITS.priorityClasses,
     ),
   },
 );

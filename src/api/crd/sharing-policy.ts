@@ -1,4 +1,4 @@
-import { MAX_POLICY_ENTRIES } from '../limits.ts';
+import { MAX_POLICY_ENTRIES, OFFER_LIMITS } from '../limits.ts';
 import type { ReflectableKind } from '../reflection.ts';
 import {
   sharingPolicies,
@@ -166,7 +166,23 @@ const rules = {
     ['Allow', 'Forbid'],
     'Forbid',
   ),
-  maxPriority: int32('Highest priority that pods of peers may have.', {
+  priorityClasses: setOf(
+    'PriorityClasses of this cluster that pods of peers may name besides, whatever maxPriority says. A pod that names a class of ' +
+      'the same name at home has it here. Only classes with preemptionPolicy: Never, and with a value that is not below ' +
+      'maxPriority, are offered: pods of such a class are placed before others that wait, and are the last to go when a node is ' +
+      'short, but push out none.',
+    OFFER_LIMITS.priorityClasses,
+    {
+      ...dnsName('Name of a PriorityClass.'),
+      'x-kubernetes-validations': [
+        {
+          rule: "!self.startsWith('system-')",
+          message: 'classes of the cluster itself are lent to no peer',
+        },
+      ],
+    },
+  ),
+  maxPriority: int32('Highest priority that pods of peers may have, but for those of priorityClasses.', {
     default: 0,
     minimum: -2_147_483_648,
     maximum: 1_000_000_000,

@@ -8,6 +8,7 @@ import {
   type VirtualNodeSpec,
   type VirtualNodeStatus,
 } from '../virtual-node.ts';
+import { OFFER_LIMITS } from '../limits.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
 import { AGE, classMap, column, message, resourceList, taintEffect } from './common.ts';
@@ -180,6 +181,12 @@ const spec: Schema = {
           'refused here.',
         64,
         dnsName('Class in the foreign cluster.'),
+      ),
+      priorityClasses: setOf(
+        'PriorityClasses of the foreign cluster that pods may name. A pod that names one of these at home has it there; any ' +
+          'other has no priority class there. The provider decides for VirtualNodes of a peering.',
+        OFFER_LIMITS.priorityClasses,
+        dnsName('Name of a PriorityClass.'),
       ),
       declaredFeatures: setOf(
         'Features of the node runtime that all foreign nodes declare (KEP-5328); pods that need another one ' +

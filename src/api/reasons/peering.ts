@@ -207,6 +207,10 @@ export const SHARING_POLICY_TEXTS: TextsOf<typeof SHARING_POLICY_REASONS> = {
     'There is no RuntimeClass of the name in `runtimeClassName`, so every pod of a peer is refused.',
     'Make it, or correct the name.',
   ),
+  PriorityClassNotLent: text(
+    'A PriorityClass in `priorityClasses` is not there, or pods of it could push out those of others. It is not offered.',
+    'Make it with `preemptionPolicy: Never` and a value that is not below `maxPriority`, or take it off the list.',
+  ),
   PodSecurityPrivileged: text(
     'It says `podSecurity: privileged`: pods of its peers may take over the nodes that they run on.',
     'Nothing, if these clusters have the same owner; otherwise say `baseline`.',

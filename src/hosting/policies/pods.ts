@@ -10,6 +10,7 @@ import {
   ANNOTATION_FENCED,
   ANNOTATION_MAX_PRIORITY,
   ANNOTATION_OWN_TOLERATIONS,
+  ANNOTATION_PRIORITY_CLASSES,
   ANNOTATION_TOLERATIONS,
 } from '../annotations.ts';
 import {
@@ -58,12 +59,16 @@ const shareBounds: PodBounds = {
       message: 'pods of peers are placed by this cluster: spec.nodeName must be empty',
     },
     {
-      // Priority preempts: without a bound, pods of a peer could push out our own. After the bound was lowered, running pods
+      // Priority preempts: without a bound, pods of a peer could push out our own. A class may have come anew with another
+      // preemptionPolicy, so what the API server has made of its name counts. After the bound was lowered, running pods
       // must still accept updates.
       expression:
         "!has(object.spec.priority) || object.spec.priority <= int(namespaceObject.metadata.?annotations[?'" +
-        `${ANNOTATION_MAX_PRIORITY}'].orValue('0'))`,
-      message: `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}`,
+        `${ANNOTATION_MAX_PRIORITY}'].orValue('0')) || (object.spec.?priorityClassName.orValue('') in ` +
+        `${listedOn(ANNOTATION_PRIORITY_CLASSES)} && object.spec.?preemptionPolicy.orValue('') == 'Never')`,
+      message:
+        `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}; above it, ` +
+        `they have PriorityClasses of the annotation ${ANNOTATION_PRIORITY_CLASSES} only, with preemptionPolicy: Never`,
     },
     {
       // A quota does not bound a resource that it does not name: a peer with no GPU granted could take all of them.

@@ -147,6 +147,10 @@ export function storageClassesOf(asked: Readonly<Record<string, string>> = {}): 
   );
 }
 
+/** The PriorityClasses that the provider lends, in the form that the kind VirtualNode takes. */
+export const priorityClassesOf = (offered: readonly string[] = []): string[] =>
+  offered.filter((name) => CLASS.test(name)).toSorted();
+
 /** The StorageClasses that the provider lends, sorted; an empty list says that it lends none. */
 export function offeredStorageClassesOf(offered: readonly { name: string }[] = []): string[] {
   const names = new Set(offered.map(({ name }) => name).filter((name) => CLASS.test(name)));

@@ -20,6 +20,7 @@ import {
   ingressClassesOf,
   nodeNameOf,
   offeredStorageClassesOf,
+  priorityClassesOf,
   recordName,
   storageClassesOf,
 } from './names.ts';
@@ -115,6 +116,7 @@ export class NodeSetup {
       ingressClasses: ingressClassesOf(ingressClasses, offer.classes.ingress),
       storageClasses: storageClassesOf(storageClasses),
       offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
+      priorityClasses: priorityClassesOf(offer.classes.priority),
       device: intent.tie === 'Device',
       closed: step.closed !== undefined,
       ...present({ homeApiServer, taintEffect, podAdditions, sharingPolicy: facts.received.grant?.policy }),

@@ -29,6 +29,7 @@ export interface DesiredVirtualNode extends Pick<
   ingressClasses: Record<string, string>;
   storageClasses: Record<string, string>;
   offeredStorageClasses: string[];
+  priorityClasses: string[];
   /** It is tethered to us: only what means devices goes there. */
   device: boolean;
   /** Nothing new is to be placed there. */
@@ -75,13 +76,20 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
   const before = new Set(readOwned(current).labels);
   const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
   const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
-  const { homeApiServer, declaredFeatures, ingressClasses, storageClasses, offeredStorageClasses } = desired;
+  const {
+    homeApiServer,
+    declaredFeatures,
+    ingressClasses,
+    storageClasses,
+    offeredStorageClasses,
+    priorityClasses,
+  } = desired;
   const { taintEffect = spec.taintEffect, podAdditions = spec.podAdditions ?? {} } = desired;
   const said = {
     ...present({ [ANNOTATION_SHARING_POLICY]: desired.sharingPolicy }),
     [ANNOTATION_OWNED]: JSON.stringify(owned),
   };
-  const { declaredFeatures: _declared, taints: _taints, ...kept } = spec;
+  const { declaredFeatures: _declared, taints: _taints, priorityClasses: _priorities, ...kept } = spec;
   const { ingressClasses: _ingress, storageClasses: _storage, podAdditions: _additions, ...rest } = kept;
   const taints = withTaint(withClosed(spec.taints ?? [], desired.closed), TAINT_DEVICE, desired.device);
   return {
@@ -95,7 +103,7 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
       ...present({ taintEffect }),
       ...(taints.length > 0 && { taints }),
       namespaces: movable(spec.namespaces ?? [], desired.namespaces),
-      ...filled({ ingressClasses, storageClasses, podAdditions }),
+      ...filled({ ingressClasses, storageClasses, priorityClasses, podAdditions }),
       offeredStorageClasses,
       ...(homeApiServer !== undefined && { homeApiServer }),
       ...(declaredFeatures !== undefined && declaredFeatures.length > 0 && { declaredFeatures }),

@@ -333,7 +333,8 @@ export class Lending implements LendingSide {
   /** What people are to be told of a policy besides. */
   conditionsOf(policy: SharingPolicy): PolicyConditions {
     const hasRuntimeClass = (name: string): boolean => this.#runtimeClasses.get(name) !== undefined;
-    return policyConditions(policy, { peers: this.#under(policy), hasRuntimeClass });
+    const { priorityClasses } = this.#stock.stock();
+    return policyConditions(policy, { peers: this.#under(policy), hasRuntimeClass, priorityClasses });
   }
 
   #under({ metadata: { name } }: SharingPolicy): PeeringRequest[] {

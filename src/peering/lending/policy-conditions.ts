@@ -5,6 +5,7 @@ import {
   SHARING_POLICY_REASONS as REASONS,
   type SharingPolicy,
 } from '../../api/sharing-policy.ts';
+import { type StockPriority, whyNotLent } from '../offer/priority-classes.ts';
 import type { PolicyConditions } from '../policy/policy-status.ts';
 import { NO_KINDS, complaintOf, judgeKinds } from '../../hosting/policies/kinds.ts';
 
@@ -13,17 +14,19 @@ export interface PolicyFindings {
   /** Those that it decides about. */
   peers: readonly PeeringRequest[];
   hasRuntimeClass: (name: string) => boolean;
+  priorityClasses: readonly StockPriority[];
 }
 
 /** Of a SharingPolicy, from what it says and what was found. Pure. */
 export function policyConditions(
   policy: SharingPolicy,
-  { peers, hasRuntimeClass }: PolicyFindings,
+  { peers, hasRuntimeClass, priorityClasses: found }: PolicyFindings,
 ): PolicyConditions {
-  const { kinds, runtimeClass, privileged, ending } = SHARING_POLICY_CONDITIONS;
+  const { kinds, runtimeClass, priorityClasses, privileged, ending } = SHARING_POLICY_CONDITIONS;
   return {
     [kinds]: kindsCondition(policy, peers),
     [runtimeClass]: runtimeCondition(policy, hasRuntimeClass),
+    [priorityClasses]: priorityCondition(policy, found),
     [privileged]: privilegedCondition(policy),
     [ending]: endingCondition(policy, peers),
   };
@@ -40,6 +43,21 @@ function runtimeCondition(
   }
   const message = `there is no RuntimeClass ${runtimeClassName}, so every pod of a peer is refused: make it, or name another one`;
   return condition(of, false, REASONS.runtimeClassMissing, message);
+}
+
+function priorityCondition(
+  { spec, metadata }: SharingPolicy,
+  found: readonly StockPriority[],
+): WantedCondition | undefined {
+  const { priorityClasses = [] } = spec;
+  if (priorityClasses.length === 0) return undefined;
+  const of = { type: SHARING_POLICY_CONDITIONS.priorityClasses, metadata };
+  const complaints = priorityClasses.flatMap((name) => whyNotLent(name, found, spec) ?? []);
+  if (complaints.length === 0)
+    return condition(of, true, REASONS.ok, 'peers may use all classes that are named');
+  const more = complaints.length > MOST_NAMED ? '; ...' : '';
+  const message = `not lent: ${complaints.slice(0, MOST_NAMED).join('; ')}${more}`;
+  return condition(of, false, REASONS.priorityClassNotLent, message);
 }
 
 function privilegedCondition({ spec, metadata }: SharingPolicy): WantedCondition | undefined {

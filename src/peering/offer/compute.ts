@@ -19,6 +19,7 @@ import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.
 import type { ResourceList } from '../../api/wire.ts';
 import { freeInAll, freeOnNode, lendableResources, lendingNodes, limitsOf, type Promises } from './free.ts';
 import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
+import { lentPriorities } from './priority-classes.ts';
 import type { Stock, StockNode } from './stock.ts';
 import {
   className,
@@ -187,7 +188,9 @@ function classesOf(stock: Stock, spec: SharingPolicySpec): ServiceClasses {
   );
   // No object tells of load-balancer classes; the policy's word is all there is.
   const loadBalancer = onlyValid(new Set(spec.loadBalancerClasses ?? []), className);
+  const priority = lentPriorities(stock.priorityClasses, spec);
   return {
+    ...(priority.length > 0 && { priority }),
     ...(storage.length > 0 && { storage: storage.slice(0, OFFER_LIMITS.storageClasses) }),
     ...(ingress.length > 0 && { ingress: ingress.toSorted().slice(0, OFFER_LIMITS.ingressClasses) }),
     ...(loadBalancer.length > 0 && {

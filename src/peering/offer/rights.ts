@@ -27,4 +27,9 @@ export const STOCK_RIGHTS: readonly Right[] = [
     verbs: ['list', 'watch'],
     why: 'ingress classes that a SharingPolicy offers by name',
   },
+  {
+    resource: 'priorityclasses.scheduling.k8s.io',
+    verbs: ['list', 'watch'],
+    why: 'priority classes that a SharingPolicy offers by name: whether they push out pods of others',
+  },
 ];

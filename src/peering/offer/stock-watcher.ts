@@ -7,6 +7,7 @@ import {
   ingressClasses,
   namespaces,
   nodes,
+  priorityClasses,
   type ResourceType,
   storageClasses,
 } from '../../api/resources.ts';
@@ -22,6 +23,7 @@ import { deepEqual } from '../../lib/equality.ts';
 import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
+import { type PriorityClass, stockPriority } from './priority-classes.ts';
 import { type Stock, takeStock } from './stock.ts';
 
 interface StockWatcherOptions {
@@ -47,6 +49,7 @@ export class StockWatcher implements Component {
   readonly #tenants: Cache<Namespace>;
   readonly #storage: Cache<StorageClass>;
   readonly #ingress: Cache<IngressClass>;
+  readonly #priorities: Cache<PriorityClass>;
   readonly #listeners = new Listeners();
   /** Calls back when anything that counts has changed: at once, then at most every 250 ms. */
   readonly onChange: Listeners['add'] = this.#listeners.add;
@@ -72,6 +75,7 @@ export class StockWatcher implements Component {
     );
     this.#storage = this.#follow(caches.of(storageClasses));
     this.#ingress = this.#follow(caches.of(ingressClasses));
+    this.#priorities = this.#follow(caches.of(priorityClasses));
   }
 
   /** Resolves when nodes, pods and tenants are known. */
@@ -82,12 +86,14 @@ export class StockWatcher implements Component {
       this.#tenants.start(signal),
       this.#startOptional(this.#storage, signal),
       this.#startOptional(this.#ingress, signal),
+      this.#startOptional(this.#priorities, signal),
     ]);
   }
 
   async stop(): Promise<void> {
     this.#changes.stop();
-    const caches = [this.#nodes, this.pods, this.#tenants, this.#storage, this.#ingress];
+    const classes = [this.#storage, this.#ingress, this.#priorities];
+    const caches = [this.#nodes, this.pods, this.#tenants, ...classes];
     await Promise.all(caches.map(async (cache) => cache.stop()));
   }
 
@@ -99,6 +105,7 @@ export class StockWatcher implements Component {
       peerOf: (namespace) => this.#tenants.get(namespace)?.metadata.labels?.[LABEL_PEER],
       storageClasses: [...this.#storage.list()].map(storageClassOffer),
       ingressClasses: [...this.#ingress.list()].map(({ metadata }) => metadata.name),
+      priorityClasses: [...this.#priorities.list()].map(stockPriority),
     });
     return this.#stock;
   }

@@ -4,6 +4,7 @@ import type { StorageClassOffer } from '../../api/offer.ts';
 import { type CountedPod, readableAmounts } from '../../api/pod-requests.ts';
 import { hardTaints } from '../../api/taints.ts';
 import type { Node, NodeStatus, Taint } from '../../api/wire.ts';
+import type { StockPriority } from './priority-classes.ts';
 
 /** What there is to lend from, as it is now. */
 export interface Stock {
@@ -15,6 +16,7 @@ export interface Stock {
   used: ReadonlyMap<string, Amounts>;
   storageClasses: readonly StorageClassOffer[];
   ingressClasses: readonly string[];
+  priorityClasses: readonly StockPriority[];
 }
 
 export interface StockNode {
@@ -43,6 +45,7 @@ export interface StockParts {
   peerOf: (namespace: string) => string | undefined;
   storageClasses: readonly StorageClassOffer[];
   ingressClasses: readonly string[];
+  priorityClasses: readonly StockPriority[];
 }
 
 interface Use {
@@ -50,7 +53,7 @@ interface Use {
   peers: Map<string, Sums>;
 }
 
-export function takeStock({ nodes, pods, peerOf, storageClasses, ingressClasses }: StockParts): Stock {
+export function takeStock({ nodes, pods, peerOf, ...classes }: StockParts): Stock {
   const byNode = new Map<string, Use>();
   const used = new Map<string, Sums>();
   for (const { node, requests, metadata } of pods) {
@@ -68,8 +71,7 @@ export function takeStock({ nodes, pods, peerOf, storageClasses, ingressClasses 
     nodes: all.filter(isReal).map(inStock),
     devices: new Map([...devices].map(([peer, its]) => [peer, its.map(inStock)])),
     used,
-    storageClasses,
-    ingressClasses,
+    ...classes,
   };
 }
 

@@ -147,6 +147,7 @@ export const classes: Check<ServiceClasses> = record(
     storage: list(storageClass, OFFER_LIMITS.storageClasses),
     ingress: set(className, OFFER_LIMITS.ingressClasses),
     loadBalancer: set(className, OFFER_LIMITS.loadBalancerClasses),
+    priority: set(className, OFFER_LIMITS.priorityClasses),
   },
 );
 

@@ -21,6 +21,8 @@ export interface ForgeContext {
   tenants?: () => Iterable<readonly [home: string, tenant: string]>;
   /** Whether the Node bears a label. */
   nodeHas?: (label: string) => boolean;
+  /** PriorityClasses that pods may name over there. */
+  priorityClasses?: readonly string[];
   /** What every pod gets. */
   podAdditions?: PodAdditions;
   homeApiServer?: HomeApiServerPlace;
@@ -46,10 +48,11 @@ export interface ForgeContext {
 /** Pure: what the VirtualNode says. */
 export function saidBy(
   virtualNode: VirtualNode,
-): Pick<ForgeContext, 'sharingPolicy' | 'nodeHas' | 'podAdditions'> {
+): Pick<ForgeContext, 'sharingPolicy' | 'nodeHas' | 'podAdditions' | 'priorityClasses'> {
+  const { podAdditions, priorityClasses } = virtualNode.spec;
   const sharingPolicy = virtualNode.metadata.annotations?.[ANNOTATION_SHARING_POLICY];
   return {
-    ...present({ sharingPolicy, podAdditions: virtualNode.spec.podAdditions }),
+    ...present({ sharingPolicy, podAdditions, priorityClasses }),
     nodeHas: (label) => Object.hasOwn(nodeLabelsOf(virtualNode), label),
   };
 }

@@ -90,6 +90,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       ...forgeDns(home, context.homeDns),
       ...forgePlacement(home, context).spec,
       ...addedSpec(spec, context.podAdditions),
+      ...forgePriority(spec, context),
       tolerations: forgeTolerations(remoteTolerations(spec.tolerations ?? [], context.podAdditions)),
       volumes,
     },
@@ -106,6 +107,13 @@ const wantedMarks = (home: Pod, { policyMarks }: ForgeContext): Record<string, s
 
 const forgePullSecret = ({ name }: PullSecret): PullSecret =>
   name === undefined ? {} : { name: remoteReferenceName('Secret', name) };
+
+/** A class of that name, where the provider lends one; how much it is worth there is for the provider to say. */
+const forgePriority = (
+  { priorityClassName }: PodSpec,
+  { priorityClasses = [] }: ForgeContext,
+): Pick<PodSpec, 'priorityClassName'> =>
+  priorityClassName !== undefined && priorityClasses.includes(priorityClassName) ? { priorityClassName } : {};
 
 /**
  * The names of the home API server, after what the pod itself names: of one name, the first address counts. A pod that comes back

@@ -157,6 +157,10 @@ const PLACEMENT: readonly HostileRow[] = [
   direct('critical', 'to push out pods of ours', 'may not outrank ours', {
     priorityClassName: 'system-node-critical',
   }),
+  direct('loud', 'to push out pods of anybody, by a class that is lent', 'with preemptionPolicy: Never', {
+    priorityClassName: 'loud',
+  }),
+  direct('outranks', 'to come before our own pods', 'may not outrank ours', { priorityClassName: 'other' }),
   direct('tolerates-all', 'all nodes', 'tolerate no taints but', { tolerations: [{ operator: 'Exists' }] }),
   fromHome('tolerates-control-plane', 'the control plane', 'tolerate no taints but', {
     tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }],

@@ -96,6 +96,8 @@ test.each([
     { maxPriority: -5, runtimeClassName: 'kata' },
     { 'tributary.dev/max-priority': '-5', 'tributary.dev/runtime-class': 'kata' },
   ],
+  [{}, { 'tributary.dev/priority-classes': '' }],
+  [{ priorityClasses: ['b', 'a'] }, { 'tributary.dev/priority-classes': 'a,b' }],
   [
     { nodeSelector: { b: '2', a: '1' } },
     { 'tributary.dev/node-selector': 'a=1,b=2', 'scheduler.alpha.kubernetes.io/node-selector': 'a=1,b=2' },

@@ -182,7 +182,7 @@ test('labels of the node: the cluster, the place, and what people say above all'
   await up();
   world.provider.more = {
     labels: { 'topology.kubernetes.io/region': 'north', 'example.com/tier': 'cheap' },
-    classes: { ingress: ['nginx', 'upper/Class'] },
+    classes: { ingress: ['nginx', 'upper/Class'], priority: ['quiet', 'batch', 'upper/Class'] },
   };
   world.intent = {
     ...world.intent,
@@ -207,6 +207,7 @@ test('labels of the node: the cluster, the place, and what people say above all'
     web: 'haproxy',
     nginx: 'nginx',
   });
+  expect(world.virtualNode('milan')?.spec.priorityClasses).toEqual(['batch', 'quiet']);
 });
 
 test('the effect of the taint is what the policy says, and without a policy what the VirtualNode says', async () => {
@@ -243,6 +244,7 @@ test('what pods get there is what the policy says, and without a policy what the
     ingressClasses: {},
     storageClasses: {},
     offeredStorageClasses: [],
+    priorityClasses: [],
     device: false,
     closed: false,
   };

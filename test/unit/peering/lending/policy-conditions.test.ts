@@ -8,10 +8,15 @@ import type { PolicyConditions } from '../../../../src/peering/policy/policy-sta
 const widgets = { group: 'shop.example', resource: 'widgets' };
 const jobs = { group: 'batch', resource: 'jobs' };
 
+const PRIORITIES = [
+  { name: 'quiet', value: 100, preempts: false },
+  { name: 'loud', value: 100, preempts: true },
+  { name: 'low', value: -1, preempts: false },
+];
 const conditionsOf = (spec: Partial<SharingPolicy['spec']>, peers: PeeringRequest[] = []): PolicyConditions =>
   policyConditions(
     { metadata: { name: 'p', generation: 3 }, spec: { peers: {}, ...spec } } as unknown as SharingPolicy,
-    { peers, hasRuntimeClass: (name) => name === 'gvisor' },
+    { peers, hasRuntimeClass: (name) => name === 'gvisor', priorityClasses: PRIORITIES },
   );
 const peer = (status: 'True' | 'False', reason: string): PeeringRequest =>
   ({
@@ -36,6 +41,34 @@ test.each([
   expect(conditions['RuntimeClassFound']).toMatchObject({ type: 'RuntimeClassFound', ...wanted });
 });
 
+test.each([
+  [
+    ['quiet'],
+    {},
+    { status: 'True', reason: 'AsExpected', message: 'peers may use all classes that are named' },
+  ],
+  [
+    ['quiet', 'loud', 'low', 'gone'],
+    {},
+    {
+      status: 'False',
+      reason: 'PriorityClassNotLent',
+      message:
+        'not lent: pods of PriorityClass loud would push out others: it needs preemptionPolicy: Never; pods of PriorityClass low ' +
+        'could be pushed out by other peers: its value -1 is below maxPriority 0; there is no PriorityClass gone',
+    },
+  ],
+  [
+    ['quiet'],
+    { maxPriority: 101 },
+    { status: 'False', message: expect.stringContaining('below maxPriority 101') },
+  ],
+  [['low'], { maxPriority: -1 }, { status: 'True' }],
+])('of the priority classes %j with %j it says %j', (priorityClasses, spec, wanted) => {
+  const conditions = conditionsOf({ priorityClasses, ...spec });
+  expect(conditions['PriorityClassesLent']).toMatchObject({ type: 'PriorityClassesLent', ...wanted });
+});
+
 test('that pods of peers may be privileged it says in so many words', () => {
   expect(conditionsOf({ podSecurity: 'privileged' })['PeersPrivileged']).toMatchObject({
     status: 'True',
@@ -47,6 +80,7 @@ test('that pods of peers may be privileged it says in so many words', () => {
 test('of what the policy does not name there is to be no condition', () => {
   expect(conditionsOf({})).toStrictEqual({
     KindsReflectable: undefined,
+    PriorityClassesLent: undefined,
     PeersEndSoon: undefined,
     PeersPrivileged: undefined,
     RuntimeClassFound: undefined,

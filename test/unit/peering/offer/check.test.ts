@@ -54,6 +54,7 @@ const full: Offer = anOffer({
     ],
     ingress: ['nginx'],
     loadBalancer: ['example.com/internal'],
+    priority: ['quiet'],
   },
   labels: { site: 'basel', 'example.com/tier': '' },
   images: ['registry.example.com/a:1'],

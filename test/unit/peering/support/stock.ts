@@ -59,13 +59,14 @@ export interface StockOptions extends Partial<Omit<StockParts, 'nodes' | 'pods' 
 
 /** The stock, from objects as the wire brings them. */
 export function stockOf(nodes: Node[], pods: Pod[] = [], options: StockOptions = {}): Stock {
-  const { tenants = {}, storageClasses = [], ingressClasses = [] } = options;
+  const { tenants = {}, storageClasses = [], ingressClasses = [], priorityClasses = [] } = options;
   return takeStock({
     nodes: nodes.map(slimNode),
     pods: pods.flatMap((pod) => keepPod(pod as unknown as CountedPod) ?? []),
     peerOf: (namespace) => tenants[namespace],
     storageClasses,
     ingressClasses,
+    priorityClasses,
   });
 }
 

@@ -65,9 +65,11 @@ test('the VirtualNode says what is added', () => {
       resources: {},
       labels: { 'example.com/cloud': 'x' },
       podAdditions: ADDED,
+      priorityClasses: ['quiet'],
     },
   };
   const said = saidBy(virtualNode);
+  expect(said.priorityClasses).toEqual(['quiet']);
   expect(said.podAdditions).toEqual(ADDED);
   expect([said.nodeHas?.('example.com/cloud'), said.nodeHas?.('rack')]).toEqual([true, false]);
 });

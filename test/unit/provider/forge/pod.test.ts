@@ -47,6 +47,15 @@ describe('the pod itself', () => {
     );
   });
 
+  test('its priority class is that of the same name, where one is lent; its number stays home', () => {
+    const home = { priorityClassName: 'high', priority: 7, preemptionPolicy: 'Never' };
+    const lent = { ...CONTEXT, priorityClasses: ['high'] };
+    const { priorityClassName, priority, preemptionPolicy } = spec(home, lent);
+    expect([priorityClassName, priority, preemptionPolicy]).toEqual(['high', undefined, undefined]);
+    expect(spec({ priorityClassName: 'low' }, lent)).not.toHaveProperty('priorityClassName');
+    expect(spec({}, lent)).not.toHaveProperty('priorityClassName');
+  });
+
   test('what speaks of the home cluster stays there', () => {
     const home: Partial<PodSpec> = {
       nodeSelector: { a: 'b' },
