@@ -3,6 +3,7 @@
  * and by the agent. Pure.
  */
 import { isFields } from '../lib/fields.ts';
+import { withoutKeys } from '../lib/without-keys.ts';
 import { ANNOTATION_PLACEMENT, ANNOTATION_PLACEMENT_RULES } from './names.ts';
 import type { Pod, PodAffinityTerm, TopologySpreadConstraint, WeightedPodAffinityTerm } from './wire.ts';
 
@@ -98,4 +99,20 @@ export function allAs(
     if (!byKey.has(topologyKey)) byKey.set(topologyKey, { ...constraint, ...domains, whenUnsatisfiable });
   }
   return [...byKey.values()];
+}
+
+const LABEL_KEYS = ['matchLabelKeys', 'mismatchLabelKeys'] as const;
+
+/**
+ * As its maker said it: an API server writes what these keys select into the selector of a pod that is made (KEP-3633), and takes no
+ * pod in which it has been done already. One that has not been there yet keeps them.
+ */
+export function withoutMergedKeys<T extends PodAffinityTerm | TopologySpreadConstraint>(rule: T): T {
+  const merged = new Set(rule.labelSelector?.matchExpressions?.map(({ key }) => key));
+  const said: Pick<PodAffinityTerm, (typeof LABEL_KEYS)[number]> = rule;
+  const kept = LABEL_KEYS.flatMap((list) => {
+    const keys = said[list]?.filter((key) => !merged.has(key)) ?? [];
+    return keys.length === 0 ? [] : [[list, keys]];
+  });
+  return { ...withoutKeys(rule, LABEL_KEYS), ...(Object.fromEntries(kept) as Partial<T>) };
 }

@@ -1,5 +1,6 @@
 /** A pod as it was before the API server's admission and the scheduler: what its maker would create again. Pure. */
 import { withoutKeys } from '../lib/without-keys.ts';
+import { withoutMergedKeys } from './placement.ts';
 import type { Container, PodSpec, Volume } from './wire.ts';
 
 /**
@@ -37,6 +38,33 @@ export function specBeforeAdmission(spec: PodSpec): PodSpec {
     containers: spec.containers.map(unmounted),
     ...(spec.initContainers && { initContainers: spec.initContainers.map(unmounted) }),
     ...(spec.volumes && { volumes: spec.volumes.filter(({ name }) => !tokens.has(name)) }),
+    ...(spec.affinity && { affinity: unmerged(spec.affinity) }),
+    ...(spec.topologySpreadConstraints && {
+      topologySpreadConstraints: spec.topologySpreadConstraints.map(withoutMergedKeys),
+    }),
+  };
+}
+
+type Affinity = NonNullable<PodSpec['affinity']>;
+type Pods = NonNullable<Affinity['podAffinity']>;
+
+function unmerged({ podAffinity, podAntiAffinity, ...others }: Affinity): Affinity {
+  const terms = ({
+    requiredDuringSchedulingIgnoredDuringExecution: required,
+    preferredDuringSchedulingIgnoredDuringExecution: preferred,
+  }: Pods): Pods => ({
+    ...(required && { requiredDuringSchedulingIgnoredDuringExecution: required.map(withoutMergedKeys) }),
+    ...(preferred && {
+      preferredDuringSchedulingIgnoredDuringExecution: preferred.map(({ weight, podAffinityTerm }) => ({
+        weight,
+        podAffinityTerm: withoutMergedKeys(podAffinityTerm),
+      })),
+    }),
+  });
+  return {
+    ...others,
+    ...(podAffinity && { podAffinity: terms(podAffinity) }),
+    ...(podAntiAffinity && { podAntiAffinity: terms(podAntiAffinity) }),
   };
 }
 

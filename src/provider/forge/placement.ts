@@ -12,6 +12,7 @@ import {
   type Placement,
   placementOf,
   softTerm,
+  withoutMergedKeys,
 } from '../../api/placement.ts';
 import type {
   Pod,
@@ -20,7 +21,6 @@ import type {
   TopologySpreadConstraint,
   WeightedPodAffinityTerm,
 } from '../../api/wire.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
 import { tenantsMeant } from './affinity-namespaces.ts';
 import type { ForgeContext } from './context.ts';
 
@@ -177,17 +177,3 @@ const asAffinity = (
         ...(required.length > 0 && { [REQUIRED]: required }),
         ...(preferred.length > 0 && { [PREFERRED]: preferred }),
       };
-
-/**
- * An API server writes what these keys select into the selector (KEP-3633), where the webhook has not been faster. Then the one over
- * there, which does it again, takes no second one.
- */
-function withoutMergedKeys<T extends PodAffinityTerm | TopologySpreadConstraint>(rule: T): T {
-  const merged = new Set(rule.labelSelector?.matchExpressions?.map(({ key }) => key));
-  const kept = { ...rule } as PodAffinityTerm;
-  for (const list of ['matchLabelKeys', 'mismatchLabelKeys'] as const) {
-    if (kept[list] !== undefined) kept[list] = kept[list].filter((key) => !merged.has(key));
-  }
-  const empty = (['matchLabelKeys', 'mismatchLabelKeys'] as const).filter((list) => kept[list]?.length === 0);
-  return withoutKeys(kept, empty) as T;
-}
