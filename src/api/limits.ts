@@ -31,6 +31,9 @@ export const MAX_QUANTITY_LENGTH = 32;
 /** Entries of one resource list. */
 export const MAX_RESOURCES = 64;
 
+/** Sizes of single nodes that a VirtualNode tells. */
+export const MAX_NODE_SIZES = 16;
+
 /** Decimal, not negative. */
 export const PRICE_AMOUNT_PATTERN = '^[0-9]{1,12}(\\.[0-9]{1,9})?$';
 export const CURRENCY_PATTERN = '^[A-Za-z]{3,8}$';

@@ -1,3 +1,4 @@
+import type { Price } from './offer.ts';
 import type { PodAdditions } from './pod-additions.ts';
 import type { ReflectionRule } from './reflection.ts';
 import { clusterScoped } from './resources.ts';
@@ -39,6 +40,13 @@ export interface VirtualNodeSpec {
   kubeconfigSecretRef: KubeconfigSecretRef;
   /** What the foreign cluster lends, as Node capacity: cpu, memory, pods, ephemeral-storage, extended resources. */
   resources: ResourceList;
+  /**
+   * What one node over there has for a pod: of those nodes that no other one exceeds in everything. Absent: any pod that the Node has
+   * room for fits over there, too, as far as is known.
+   */
+  nodeSizes?: ResourceList[];
+  /** What the foreign cluster asks for, by resource. */
+  prices?: Record<string, Price>;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   /** What the taint `tributary.dev/virtual-node` does to pods that do not tolerate it. Default NoSchedule. */

@@ -8,10 +8,10 @@ import {
   type VirtualNodeSpec,
   type VirtualNodeStatus,
 } from '../virtual-node.ts';
-import { OFFER_LIMITS } from '../limits.ts';
+import { MAX_NODE_SIZES, OFFER_LIMITS } from '../limits.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
-import { AGE, classMap, column, message, resourceList, taintEffect } from './common.ts';
+import { AGE, classMap, column, message, prices, resourceList, taintEffect } from './common.ts';
 import type { Definition } from './definition.ts';
 import { podAdditions } from './pod-additions.ts';
 import { reflectionRules } from './reflection.ts';
@@ -145,6 +145,18 @@ const spec: Schema = {
       ),
       kubeconfigSecretRef,
       resources,
+      nodeSizes: listOf(
+        'What a single foreign node has for a pod, of the largest nodes. A new pod that requests more than each of ' +
+          'them has is kept off the Node, although the Node as a whole has room for it. Without this field, only ' +
+          'resources count. Peering writes it for a virtual node that stands for several foreign nodes.',
+        MAX_NODE_SIZES,
+        resourceList('What one foreign node has; of a resource that is not named, nothing.'),
+      ),
+      prices: prices(
+        'What the foreign cluster asks for, by resource; a resource without a price costs nothing. Of the virtual ' +
+          'nodes that a new pod may use, the cheapest for its requests is preferred. Peering writes what the ' +
+          'contract says.',
+      ),
       labels: {
         type: 'object',
         description:

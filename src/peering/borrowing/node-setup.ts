@@ -105,12 +105,13 @@ export class NodeSetup {
     // Without a policy it is for people to say in the VirtualNode.
     const taintEffect = policy === undefined ? undefined : (policy.spec.taintEffect ?? 'NoSchedule');
     const podAdditions = policy === undefined ? undefined : (policy.spec.podAdditions ?? {});
-    const { name, resources, labels, declaredFeatures } = plan;
+    const { name, resources, nodeSizes, labels, declaredFeatures } = plan;
     return {
       name,
       provider: clusterID,
       kubeconfigSecretRef: { namespace: systemNamespace, name: secretName(clusterID) },
       resources,
+      ...present({ nodeSizes, prices: step.terms?.prices }),
       labels: { ...labels, [LABEL_CLUSTER]: clusterLabel(clusterName, clusterID, base), ...nodeLabels },
       namespaces: mappingsOf(usedNamespaces(step.terms?.namespaces ?? [], desired), desired),
       ingressClasses: ingressClassesOf(ingressClasses, offer.classes.ingress),

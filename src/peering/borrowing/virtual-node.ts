@@ -16,11 +16,19 @@ import {
 import type { Draft, Taint } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { present } from '../../lib/fields.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
 
 /** What peering sets in one VirtualNode; everything else in it belongs to people. */
 export interface DesiredVirtualNode extends Pick<
   VirtualNodeSpec,
-  'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures' | 'taintEffect' | 'podAdditions'
+  | 'kubeconfigSecretRef'
+  | 'resources'
+  | 'nodeSizes'
+  | 'prices'
+  | 'homeApiServer'
+  | 'declaredFeatures'
+  | 'taintEffect'
+  | 'podAdditions'
 > {
   name: string;
   provider: string;
@@ -44,6 +52,18 @@ const KIND = { apiVersion: API_VERSION, kind: 'VirtualNode' };
 interface Owned {
   labels: string[];
 }
+
+/** Fields that are taken off where nothing is to be said in them. */
+const OURS = [
+  'nodeSizes',
+  'prices',
+  'declaredFeatures',
+  'taints',
+  'ingressClasses',
+  'storageClasses',
+  'priorityClasses',
+  'podAdditions',
+] as const satisfies readonly (keyof VirtualNodeSpec)[];
 
 /** A VirtualNode that does not exist yet. */
 export function draftVirtualNode(desired: DesiredVirtualNode): Draft<VirtualNode> {
@@ -84,13 +104,17 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
     offeredStorageClasses,
     priorityClasses,
   } = desired;
-  const { taintEffect = spec.taintEffect, podAdditions = spec.podAdditions ?? {} } = desired;
+  const {
+    taintEffect = spec.taintEffect,
+    podAdditions = spec.podAdditions ?? {},
+    nodeSizes,
+    prices,
+  } = desired;
   const said = {
     ...present({ [ANNOTATION_SHARING_POLICY]: desired.sharingPolicy }),
     [ANNOTATION_OWNED]: JSON.stringify(owned),
   };
-  const { declaredFeatures: _declared, taints: _taints, priorityClasses: _priorities, ...kept } = spec;
-  const { ingressClasses: _ingress, storageClasses: _storage, podAdditions: _additions, ...rest } = kept;
+  const rest = withoutKeys(spec, OURS);
   const taints = withTaint(withClosed(spec.taints ?? [], desired.closed), TAINT_DEVICE, desired.device);
   return {
     ...current,
@@ -100,19 +124,26 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
       kubeconfigSecretRef: withDefaults(spec, desired),
       resources: desired.resources,
       labels: { ...Object.fromEntries(others), ...labels },
-      ...present({ taintEffect }),
-      ...(taints.length > 0 && { taints }),
+      ...present({ nodeSizes, taintEffect, homeApiServer }),
+      ...notEmpty(
+        present({
+          prices,
+          taints,
+          ingressClasses,
+          storageClasses,
+          priorityClasses,
+          podAdditions,
+          declaredFeatures,
+        }),
+      ),
       namespaces: movable(spec.namespaces ?? [], desired.namespaces),
-      ...filled({ ingressClasses, storageClasses, priorityClasses, podAdditions }),
       offeredStorageClasses,
-      ...(homeApiServer !== undefined && { homeApiServer }),
-      ...(declaredFeatures !== undefined && declaredFeatures.length > 0 && { declaredFeatures }),
     },
   };
 }
 
-/** Those of the fields in which there is something. */
-const filled = <T extends Record<string, object>>(fields: T): Partial<T> =>
+/** Lists and maps that say something. */
+const notEmpty = <T extends Partial<Record<keyof VirtualNodeSpec, object>>>(fields: T): Partial<T> =>
   Object.fromEntries(
     Object.entries(fields).filter(([, value]) => Object.keys(value).length > 0),
   ) as Partial<T>;

@@ -11,6 +11,7 @@ import {
 import { OFFER_LIMITS } from '../../api/limits.ts';
 import type { NodeShape } from '../../api/offer.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
+import { compareSizes } from './node-sizes.ts';
 
 /** The share of one node that is lent. */
 export interface NodeShare {
@@ -79,13 +80,7 @@ function coarse(amounts: Amounts, precision: number): Amounts {
   );
 }
 
-function bySize(a: Group, b: Group): number {
-  for (const resource of ['cpu', 'memory']) {
-    const [left, right] = [amountOf(a.amounts, resource), amountOf(b.amounts, resource)];
-    if (left !== right) return left > right ? -1 : 1;
-  }
-  return a.key < b.key ? -1 : 1;
-}
+const bySize = (a: Group, b: Group): number => compareSizes(a.amounts, b.amounts) || (a.key < b.key ? -1 : 1);
 
 const shapeOf = ({ count, architecture, operatingSystem, labels, amounts }: Group): NodeShape => ({
   count,

@@ -19,10 +19,14 @@ import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
+import { compareSizes, nodeSizes } from './node-sizes.ts';
 import { roomShown } from './room.ts';
 
 /** One VirtualNode to be made of an offer that was accepted. */
-export interface VirtualNodePlan extends Pick<VirtualNodeSpec, 'resources' | 'declaredFeatures'> {
+export interface VirtualNodePlan extends Pick<
+  VirtualNodeSpec,
+  'resources' | 'nodeSizes' | 'declaredFeatures'
+> {
   /** Empty for Aggregate; else a DNS label of at most ten characters, to be put behind a dash. */
   suffix: string;
   labels: Record<string, string>;
@@ -34,7 +38,7 @@ export const DEFAULT_MAX_NODES = 16;
  * What VirtualNodes to make of the accepted part of an offer.
  *
  * Aggregate: one with all of it. Its architecture and system are those of most nodes over there, and its other
- * labels those that all of them share, since a pod may land on any.
+ * labels those that all of them share, since a pod may land on any. It also tells how large those nodes are.
  *
  * PerNode: one for each node over there, the largest `maxNodes` of them, none larger than its node; where less was
  * accepted than they hold, all shrink alike. A node's name comes from its kind and its place among its kind by size,
@@ -68,10 +72,8 @@ function aggregate(offer: Offer, accepted: Amounts): VirtualNodePlan {
     ({ architecture, operatingSystem }) => `${operatingSystem}/${architecture}`,
   );
   const kind = offer.shapes.find((one) => `${one.operatingSystem}/${one.architecture}` === platform);
-  return planOf('', accepted, {
-    offer,
-    labels: { ...commonLabels(offer.shapes), ...offer.labels, ...(kind && platformLabels(kind)) },
-  });
+  const labels = { ...commonLabels(offer.shapes), ...offer.labels, ...(kind && platformLabels(kind)) };
+  return { ...planOf('', accepted, { offer, labels }), nodeSizes: nodeSizes(offer) };
 }
 
 const platformLabels = ({ architecture, operatingSystem }: NodeShape): Record<string, string> => ({
@@ -152,14 +154,6 @@ function seatsOf(shapes: readonly NodeShape[], maxNodes: number): Seat[] {
 function kindOf({ architecture, operatingSystem, labels = {} }: NodeShape): string {
   const text = canonicalText([architecture, operatingSystem, labels]);
   return createHash('sha256').update(text).digest('hex').slice(0, 6);
-}
-
-function compareSizes(a: Amounts, b: Amounts): number {
-  for (const resource of ['cpu', 'memory', 'pods']) {
-    const [left, right] = [amountOf(a, resource), amountOf(b, resource)];
-    if (left !== right) return left > right ? -1 : 1;
-  }
-  return 0;
 }
 
 /**

@@ -37,6 +37,42 @@ test('a smaller share reaches the virtual node, and no pod, token or agent is to
   expect([...phases].filter((phase) => phase !== 'Established')).toEqual([]);
 });
 
+test('what is asked, and how large single nodes are, reaches the virtual node once both have agreed, and goes with the offer', async () => {
+  world = await new World().up();
+  world.provider.more = { prices: { cpu: { amount: '0.04', currency: 'EUR' } } };
+  await world.start();
+  await world.established();
+  const told = (): unknown => {
+    const { prices, nodeSizes } = world.virtualNode('milan')?.spec ?? {};
+    return [prices?.['cpu']?.amount, nodeSizes?.map((size) => size['cpu'])];
+  };
+  expect(told()).toEqual(['0.04', ['8']]);
+  const tell = async (what: string, more: typeof world.provider.more): Promise<void> => {
+    world.provider.more = more;
+    world.provider.renew();
+    world.say();
+    await world.until(
+      what,
+      () => world.advertisement?.spec.offer.generation === world.provider.offer?.generation,
+    );
+    await world.until(
+      `${what}: agreed`,
+      () => world.advertisement?.status?.contract?.text === world.provider.contract?.text,
+    );
+  };
+  const resources = (cpuOfOne: string): object => ({ cpu: cpuOfOne, memory: '8Gi', pods: '50' });
+  const shape = {
+    count: 2,
+    resources: resources('4') as never,
+    architecture: 'arm64',
+    operatingSystem: 'linux',
+  };
+  await tell('dearer', { prices: { cpu: { amount: '0.05', currency: 'EUR' } }, shapes: [shape] });
+  await world.until('told', () => JSON.stringify(told()) === '["0.05",["4"]]');
+  await tell('for nothing', {});
+  await world.until('told', () => JSON.stringify(told()) === '[null,["8"]]');
+});
+
 test('an offer renewed as it was needs no new contract and changes no virtual node', async () => {
   await established();
   const { contract } = world.provider;

@@ -36,6 +36,7 @@ test('Aggregate: one node with all that was accepted, and the labels that hold e
     {
       suffix: '',
       resources: { cpu: '6', memory: '20Gi', pods: '30', 'a.com/gpu': '2' },
+      nodeSizes: offer.shapes.map(({ resources }) => resources),
       labels: { ...zone('a'), site: 'basel', 'kubernetes.io/arch': 'amd64', 'kubernetes.io/os': 'linux' },
       declaredFeatures: ['F'],
     },
@@ -97,7 +98,7 @@ test('names keep to the kind and the place in it, whatever else comes and goes',
 test('nothing behind it: an empty node as a whole, and no nodes one by one', () => {
   const empty = anOffer({ resources: { cpu: '0', memory: '0', pods: '0' }, shapes: [] });
   expect(virtualNodePlans(empty, empty.resources)).toEqual([
-    { suffix: '', resources: { cpu: '0', memory: '0', pods: '0' }, labels: {} },
+    { suffix: '', resources: { cpu: '0', memory: '0', pods: '0' }, nodeSizes: [], labels: {} },
   ]);
   expect(virtualNodePlans(empty, empty.resources, 'PerNode')).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { AcceptancePolicy, AcceptancePolicySpec } from '../../../../src/api/acceptance-policy.ts';
-import { compareDecimals, judge } from '../../../../src/peering/policy/judge.ts';
+import { judge } from '../../../../src/peering/policy/judge.ts';
 import { anOffer } from '../support/offers.ts';
 
 const policy = (spec: Partial<AcceptancePolicySpec>): AcceptancePolicy => ({
@@ -78,17 +78,4 @@ test('a policy that cannot be read is Invalid, not an acceptance', () => {
   expect(() => judge(offer, policy({ minimum: { cpu: 'much' } }))).toThrow(
     expect.objectContaining({ code: 'Invalid' }),
   );
-});
-
-test.each([
-  ['1', '1.000', 0],
-  ['0.1', '0.09', 1],
-  ['9', '10', -1],
-  ['999999999999.999999999', '999999999999.999999998', 1],
-])('%s compared with %s is %d', (a, b, order) => {
-  expect(compareDecimals(a, b)).toBe(order);
-});
-
-test.each(['', '-1', '1e3', '.5', '1.0000000001', 'NaN'])('%j is no amount', (text) => {
-  expect(() => compareDecimals(text, '1')).toThrow(expect.objectContaining({ code: 'Invalid' }));
 });
