@@ -159,6 +159,10 @@ export const ANNOTATION_PLACEMENT = 'tributary.dev/placement';
  * its spec, since the scheduler at home takes a virtual node for one host; the agent puts them into the remote pod.
  */
 export const ANNOTATION_PLACEMENT_RULES = 'tributary.dev/placement-rules';
+/** On such a pod: of virtual nodes that it avoids since it is too large for each node over there, what it has too much of. */
+export const ANNOTATION_TOO_LARGE = 'tributary.dev/too-large-for';
+/** On such a pod: what it costs for each hour on the virtual nodes that it may use, cheapest first; its preferred node affinity says the same. */
+export const ANNOTATION_PREFERRED = 'tributary.dev/preferred';
 /** On a home object: `true` or `false` before what the policy of its kind says; see src/api/reflection.ts. */
 export const ANNOTATION_REFLECT = 'tributary.dev/reflect';
 /** On a home object: `Replace`, and a copy that cannot be changed is deleted and made anew; else it stays as it was. */

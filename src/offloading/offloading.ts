@@ -322,6 +322,7 @@ const factsOf = (virtualNode: VirtualNode | undefined): unknown =>
     virtualNode.spec.nodeName,
     virtualNode.spec.labels,
     virtualNode.spec.taintEffect,
+    virtualNode.spec.nodeSizes,
     virtualNode.spec.namespaces,
     virtualNode.status?.namespaces,
     virtualNode.status?.conditions,

@@ -7,18 +7,24 @@ import {
 } from '../../api/namespace-offloading.ts';
 import { HOSTNAME } from '../../api/placement.ts';
 import { claimVolumes } from '../../api/pod.ts';
-import type { Pod } from '../../api/wire.ts';
+import type { VirtualNodeSpec } from '../../api/virtual-node.ts';
+import type { Pod, ResourceList, Taint } from '../../api/wire.ts';
 import { inForce, ownerKey } from '../held-off.ts';
+import { whyTooLarge } from './node-sizes.ts';
 import type { NodeExpression, NodeTerm } from './node-terms.ts';
 
 /** A virtual node that the offloading selects. */
-export interface SelectedNode {
+export interface SelectedNode extends Pick<VirtualNodeSpec, 'nodeSizes' | 'prices'> {
   /** Of the VirtualNode. */
   name: string;
   /** Of its Node. */
   labels: Readonly<Record<string, string>>;
   /** Its taint keeps pods away that do not tolerate it. */
   isTainted: boolean;
+  /** What the whole of it lends; undefined: not known. */
+  resources?: ResourceList;
+  /** Taints besides that one. */
+  taints?: readonly Taint[];
 }
 
 /** Pure: what the pod itself asks of its node, as alternatives. */
@@ -82,30 +88,66 @@ export interface AvoidFacts {
   nowMs: number;
 }
 
+interface Avoided {
+  nodes: string[];
+  /** By virtual node, in words: why it is too large for it. */
+  tooLarge: Readonly<Record<string, string>>;
+  warnings: string[];
+}
+
 /**
  * Pure: virtual nodes to which this pod must not go now, each once. A pod's affinity cannot be changed later. So where a pod
  * may run on virtual nodes only, by the strategy or by its own affinity, and all of them are to be avoided, none is: else the
- * pod would never run, not even when all is well again.
+ * pod would never run, not even when all is well again. Those for which it is too large are avoided all the same: it would not run
+ * there either.
  */
-export function nodesToAvoid(
-  pod: Pod,
-  { offloading, failedNodes, selected = [], nowMs }: AvoidFacts,
-  strategy: PodStrategy,
-): { nodes: string[]; warnings: string[] } {
+export function nodesToAvoid(pod: Pod, facts: AvoidFacts, strategy: PodStrategy): Avoided {
+  const { offloading, selected = [] } = facts;
+  const tooLarge = Object.fromEntries(
+    selected.flatMap((node) => {
+      const why = whyTooLarge(pod, node.nodeSizes);
+      return why === undefined ? [] : [[node.name, why]];
+    }),
+  );
+  const isLargeEnough = (name: string): boolean => !Object.hasOwn(tooLarge, name);
+  const small = Object.keys(tooLarge);
+  const passing = passingFor(pod, facts).filter(isLargeEnough);
+  const known = (offloading.status?.clusters ?? []).flatMap(({ virtualNodes }) => virtualNodes);
+  const own = virtualOnly(pod, selected, strategy);
+  const bounds = [
+    ...(strategy === 'Remote' ? [{ only: known, why: 'its strategy Remote permits no other' }] : []),
+    ...(own.length > 0 ? [{ only: own, why: 'its own nodeSelector or node affinity permits no other' }] : []),
+  ];
+  const lost = bounds.find(({ only }) => only.length > 0 && !only.some(isLargeEnough));
+  const all = bounds.find(({ only }) => only.filter(isLargeEnough).every((name) => passing.includes(name)));
+  if (lost !== undefined) {
+    const what = `the pod is too large for each node over there (${tooLargeMark(tooLarge)})`;
+    return { nodes: [...small, ...passing], tooLarge, warnings: [warn(what, lost.why)] };
+  }
+  if (passing.length > 0 && all !== undefined) {
+    const what = 'no virtual node of this namespace can take the pod now';
+    return { nodes: small, tooLarge, warnings: [warn(what, all.why)] };
+  }
+  return { nodes: [...small, ...passing], tooLarge, warnings: [] };
+}
+
+/** Those to which it may not go for a while. */
+function passingFor(pod: Pod, { offloading, failedNodes, nowMs }: AvoidFacts): string[] {
   const owner = ownerKey(pod);
   const heldOff = inForce(offloading.status?.heldOff ?? [], nowMs)
     .filter((entry) => entry.owner === owner)
     .map(({ virtualNode }) => virtualNode);
-  const nodes = [...new Set([...failedFor(pod, failedNodes, offloading), ...heldOff])];
-  if (nodes.length === 0) return { nodes, warnings: [] };
-  const known = (offloading.status?.clusters ?? []).flatMap(({ virtualNodes }) => virtualNodes);
-  if (strategy === 'Remote' && known.every((node) => nodes.includes(node)))
-    return keepAll('its strategy Remote permits no other');
-  const own = virtualOnly(pod, selected, strategy);
-  return own.length > 0 && own.every((node) => nodes.includes(node))
-    ? keepAll('its own nodeSelector or node affinity permits no other')
-    : { nodes, warnings: [] };
+  return [...new Set([...failedFor(pod, failedNodes, offloading), ...heldOff])];
 }
+
+/** As people read it; undefined: it is too large for none. */
+export const tooLargeMark = (tooLarge: Avoided['tooLarge']): string | undefined => {
+  const entries = Object.entries(tooLarge).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? undefined : entries.map(([name, why]) => `${name}: ${why}`).join('; ');
+};
+
+const warn = (what: string, why: string): string =>
+  `tributary: ${what}, and ${why}; see kubectl get namespaceoffloading`;
 
 /** Excludes these virtual nodes, and no others. */
 export const avoiding = (nodes: readonly string[]): NodeExpression => ({
@@ -139,11 +181,3 @@ function failedFor(
   );
   return failedNodes.filter((name) => !away.has(name));
 }
-
-const keepAll = (why: string): { nodes: string[]; warnings: string[] } => ({
-  nodes: [],
-  warnings: [
-    `tributary: no virtual node of this namespace can take the pod now, and ${why}; ` +
-      'see kubectl get namespaceoffloading',
-  ],
-});

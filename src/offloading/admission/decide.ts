@@ -1,7 +1,9 @@
-import type { Admission, JsonPatchOperation } from '../../api/admission.ts';
+import type { Admission } from '../../api/admission.ts';
 import {
   ANNOTATION_AVOIDS,
+  ANNOTATION_PREFERRED,
   ANNOTATION_STRATEGY,
+  ANNOTATION_TOO_LARGE,
   LABEL_OFFLOAD,
   LABEL_OFFLOADING_ORIGIN,
 } from '../../api/names.ts';
@@ -10,10 +12,12 @@ import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { present } from '../../lib/fields.ts';
-import { avoidsMark, isVirtualOnly, nodesToAvoid, type SelectedNode } from './avoid.ts';
+import { avoidsMark, isVirtualOnly, nodesToAvoid, type SelectedNode, tooLargeMark } from './avoid.ts';
 import { keepApart } from './keep-apart.ts';
 import { narrowed, type NodeTerm } from './node-terms.ts';
-import { termsOf, toleratesAll, toleratesAny, TOLERATION } from './strategy.ts';
+import { affinity, PREFERRED, record, REQUIRED, tolerate } from './patches.ts';
+import { preferring } from './prefer.ts';
+import { termsOf, toleratesAll, toleratesAny } from './strategy.ts';
 
 export interface AdmissionFacts {
   /** Of the pod's namespace; undefined: it is not offloaded. */
@@ -42,16 +46,34 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admission {
   const tolerations = pod.spec?.tolerations ?? [];
   // The taint alone keeps all other pods home, where it does.
   if (strategy === 'Local' && !facts.isOpen && !toleratesAny(tolerations)) return NOTHING;
-  const away = nodesToAvoid(pod, { ...facts, offloading }, strategy);
+  return steer(pod, strategy, { ...facts, offloading });
+}
+
+/** What is added, where the strategy is to be said at all. */
+function steer(
+  pod: Pod,
+  strategy: PodStrategy,
+  facts: AdmissionFacts & { offloading: NamespaceOffloading },
+): Admission {
+  const { offloading, selected = [] } = facts;
+  const away = nodesToAvoid(pod, facts, strategy);
   const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
-  const isLetIn = strategy === 'Local' || toleratesAll(tolerations) || areOpen(facts.selected);
-  const apart = keptApart(pod, { ...facts, offloading }, strategy);
+  const preference = preferring(pod, strategy, { selected, away: away.nodes });
+  const apart = keptApart(pod, facts, strategy);
+  const isAbroad = strategy !== 'Local';
+  const isLetIn = !isAbroad || toleratesAll(pod.spec?.tolerations ?? []) || areOpen(selected);
   return {
     patch: [
       ...(isLetIn ? [] : [tolerate(pod)]),
-      ...placement.patch,
+      ...affinity(pod, present({ [REQUIRED]: placement.required, [PREFERRED]: preference.terms })),
       ...apart.patch,
-      ...record(pod, { ...marksOf(strategy, away.nodes), ...apart.annotations }),
+      ...record(pod, {
+        [ANNOTATION_STRATEGY]: strategy,
+        [ANNOTATION_AVOIDS]: isAbroad ? avoidsMark(away.nodes) : undefined,
+        [ANNOTATION_TOO_LARGE]: isAbroad ? tooLargeMark(away.tooLarge) : undefined,
+        [ANNOTATION_PREFERRED]: preference.mark,
+        ...apart.annotations,
+      }),
     ],
     warnings: [...away.warnings, ...placement.warnings, ...apart.warnings],
   };
@@ -74,7 +96,7 @@ const keptApart = (
  * Nodes that let in every pod need no toleration, and none is added: nobody may take it from a pod again, as programs do that write
  * a pod's tolerations anew. Where no node is known yet, its taint is expected.
  */
-const areOpen = (selected: readonly SelectedNode[] = []): boolean =>
+const areOpen = (selected: readonly SelectedNode[]): boolean =>
   selected.length > 0 && selected.every(({ isTainted }) => !isTainted);
 
 /** A pod that people keep home leaves a cluster that is tethered: its own nodes are not for it. */
@@ -92,52 +114,20 @@ function isPlaced({ metadata, spec }: Pod): boolean {
   return (spec?.nodeName ?? '') !== '' || mirror !== undefined || (source !== undefined && source !== 'api');
 }
 
-const tolerate = ({ spec }: Pod): JsonPatchOperation =>
-  spec?.tolerations === undefined || spec.tolerations === null
-    ? { op: 'add', path: '/spec/tolerations', value: [TOLERATION] }
-    : { op: 'add', path: '/spec/tolerations/-', value: TOLERATION };
+interface Placement {
+  /** Undefined: the pod says it already. */
+  required?: { nodeSelectorTerms: NodeTerm[] };
+  warnings: string[];
+}
 
-function place(pod: Pod, ours: ReturnType<typeof termsOf>): Admission {
-  if (ours.length === 0) return NOTHING;
-  const own =
-    pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+function place({ spec }: Pod, ours: ReturnType<typeof termsOf>): Placement {
+  if (ours.length === 0) return { warnings: [] };
+  const own = spec?.affinity?.nodeAffinity?.[REQUIRED]?.nodeSelectorTerms;
   const { terms, isContradiction, isSimplified } = narrowed(own, ours);
   const warnings = [
     ...(isContradiction ? ["the pod's own node affinity permits no node that the strategy permits"] : []),
     ...(isSimplified ? ['too many terms of node affinity: the pod is kept on real nodes'] : []),
   ].map((text) => `tributary: ${text}`);
   const isAsWanted = terms === undefined || deepEqual(own, terms);
-  return { patch: isAsWanted ? [] : [require(pod, terms)], warnings };
-}
-
-/** Adds to the innermost object that exists; `add` replaces a member of the same name (RFC 6902, section 4.1). */
-function require({ spec }: Pod, nodeSelectorTerms: NodeTerm[]): JsonPatchOperation {
-  const required = { nodeSelectorTerms };
-  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };
-  const affinity = spec?.affinity ?? undefined;
-  if (affinity === undefined) return { op: 'add', path: '/spec/affinity', value: { nodeAffinity } };
-  if ((affinity.nodeAffinity ?? undefined) === undefined) {
-    return { op: 'add', path: '/spec/affinity/nodeAffinity', value: nodeAffinity };
-  }
-  const path = '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution';
-  return { op: 'add', path, value: required };
-}
-
-const marksOf = (strategy: PodStrategy, away: readonly string[]): Record<string, string | undefined> => ({
-  [ANNOTATION_STRATEGY]: strategy,
-  [ANNOTATION_AVOIDS]: strategy === 'Local' ? undefined : avoidsMark(away),
-});
-
-/** Whatever the pod has said itself; undefined: nothing is to be said. */
-function record({ metadata }: Pod, marks: Record<string, string | undefined>): JsonPatchOperation[] {
-  const { annotations } = metadata;
-  if (annotations === undefined || annotations === null) {
-    return [{ op: 'add', path: '/metadata/annotations', value: present(marks) }];
-  }
-  return Object.entries(marks)
-    .filter(([key, value = '']) => (annotations[key] ?? '') !== value)
-    .map(([key, value = '']) => {
-      const path = `/metadata/annotations/${key.replaceAll('/', '~1')}`;
-      return { op: 'add', path, value };
-    });
+  return { ...(!isAsWanted && { required: { nodeSelectorTerms: terms } }), warnings };
 }

@@ -2,6 +2,7 @@
 import { NAMESPACE_OFFLOADING_REASONS, type NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
 import { isTainted, VIRTUAL_NODE_CONDITIONS, type VirtualNode } from '../../api/virtual-node.ts';
+import { present } from '../../lib/fields.ts';
 import type { AvoidFacts, SelectedNode } from './avoid.ts';
 
 /** @param selected virtual nodes that the offloading selects */
@@ -18,6 +19,12 @@ const placeOf = (virtualNode: VirtualNode): SelectedNode => ({
   name: virtualNode.metadata.name,
   labels: nodeLabelsOf(virtualNode),
   isTainted: isTainted(virtualNode),
+  resources: virtualNode.spec.resources,
+  ...present({
+    nodeSizes: virtualNode.spec.nodeSizes,
+    prices: virtualNode.spec.prices,
+    taints: virtualNode.spec.taints,
+  }),
 });
 
 /**

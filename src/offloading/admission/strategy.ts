@@ -5,8 +5,8 @@ import type { Toleration } from '../../api/wire.ts';
 import { avoiding } from './avoid.ts';
 import type { NodeExpression } from './node-terms.ts';
 
-const REAL: NodeExpression = { key: LABEL_NODE_TYPE, operator: 'NotIn', values: [NODE_TYPE_VIRTUAL] };
-const VIRTUAL: NodeExpression = { key: LABEL_NODE_TYPE, operator: 'In', values: [NODE_TYPE_VIRTUAL] };
+export const REAL: NodeExpression = { key: LABEL_NODE_TYPE, operator: 'NotIn', values: [NODE_TYPE_VIRTUAL] };
+export const VIRTUAL: NodeExpression = { key: LABEL_NODE_TYPE, operator: 'In', values: [NODE_TYPE_VIRTUAL] };
 
 /** Pure: the nodes that a strategy permits, as alternatives; an empty list permits all. The first is sufficient by itself. */
 export function termsOf(

@@ -1,9 +1,11 @@
 import {
   ANNOTATION_AVOIDS,
   ANNOTATION_PLACEMENT_RULES,
+  ANNOTATION_PREFERRED,
   ANNOTATION_RELEASED_FROM,
   ANNOTATION_REMADE_FOR,
   ANNOTATION_STRATEGY,
+  ANNOTATION_TOO_LARGE,
   LABEL_VIRTUAL_NODE,
   TAINT_VIRTUAL_NODE,
 } from '../../api/names.ts';
@@ -14,11 +16,14 @@ import type { Draft, OwnerReference, Pod, PodSpec, Toleration } from '../../api/
 import { deepEqual } from '../../lib/equality.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { avoidsOf } from '../admission/avoid.ts';
+import { ownPreferredTerms, type PreferredTerm } from '../admission/prefer.ts';
 import { termsOf } from '../admission/strategy.ts';
 
 const OUR_ANNOTATIONS = [
   ANNOTATION_STRATEGY,
   ANNOTATION_AVOIDS,
+  ANNOTATION_TOO_LARGE,
+  ANNOTATION_PREFERRED,
   ANNOTATION_RELEASED_FROM,
   ANNOTATION_REMADE_FOR,
   ANNOTATION_PLACEMENT_RULES,
@@ -37,7 +42,7 @@ export function remadePod(
 ): Draft<Pod> & { metadata: { name: string } } {
   const { name, namespace, labels, annotations = {}, ownerReferences, finalizers } = pod.metadata;
   const kept = finalizers?.filter((finalizer) => !DELETION_FINALIZERS.has(finalizer)) ?? [];
-  const isAdded = annotations[ANNOTATION_STRATEGY] === undefined ? NOT_OURS : addedTo(pod, clusterSelector);
+  const isAdded = addedTo(pod, clusterSelector);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -73,6 +78,8 @@ function withRules(pod: Pod, spec: PodSpec): PodSpec {
 
 /** Whether the webhook has added such an item. */
 interface Added {
+  /** Those of the pod's preferred terms that it has not added. */
+  ownPreferred: PreferredTerm[];
   toleration: (toleration: Toleration) => boolean;
   requirement: (requirement: Requirement) => boolean;
 }
@@ -80,13 +87,17 @@ interface Added {
 /** Setting it may need a right over the owner (OwnerReferencesPermissionEnforcement), and it matters to controllers only. */
 const unblocking = ({ blockOwnerDeletion: _blocks, ...owner }: OwnerReference): OwnerReference => owner;
 
-const NOT_OURS: Added = { toleration: () => false, requirement: () => false };
-
-function addedTo({ metadata }: Pod, selector: LabelSelector): Added {
+function addedTo(pod: Pod, selector: LabelSelector): Added {
+  const { metadata } = pod;
+  const ownPreferred = ownPreferredTerms(pod);
+  if (metadata.annotations?.[ANNOTATION_STRATEGY] === undefined) {
+    return { toleration: () => false, requirement: () => false, ownPreferred };
+  }
   const avoids = avoidsOf({ metadata });
   const always = [...termsOf('Local', {}, []), ...termsOf('Remote', selector, avoids)].flat();
   const from = metadata.annotations?.[ANNOTATION_RELEASED_FROM];
   return {
+    ownPreferred,
     toleration: ({ key }) => key === TAINT_VIRTUAL_NODE,
     // One of an earlier version says only which node it was released from. What the pod itself excludes stays excluded.
     requirement: ({ key, operator, values = [] }) =>
@@ -136,12 +147,13 @@ type Requirement = NonNullable<Term['matchExpressions']>[number];
  */
 function withoutAdded(affinity: Affinity | undefined, isAdded: Added): Affinity | undefined {
   const { nodeAffinity, ...rest } = affinity ?? {};
-  const { requiredDuringSchedulingIgnoredDuringExecution: required, ...preferred } = nodeAffinity ?? {};
+  const { requiredDuringSchedulingIgnoredDuringExecution: required } = nodeAffinity ?? {};
+  const { ownPreferred: preferred } = isAdded;
   const terms = (required?.nodeSelectorTerms ?? []).map((term) => withoutRequirements(term, isAdded));
   const nodeSelectorTerms = [...new Map(terms.map((term) => [JSON.stringify(term), term])).values()];
   const isAll = terms.some((term) => Object.keys(term).length === 0);
   const node: NodeAffinity = {
-    ...preferred,
+    ...(preferred.length > 0 && { preferredDuringSchedulingIgnoredDuringExecution: preferred }),
     ...(!isAll && terms.length > 0
       ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } }
       : {}),

@@ -54,13 +54,17 @@ const readyNodes = ({ status }: NamespaceOffloading): string[] =>
     .flatMap(({ virtualNodes }) => virtualNodes);
 
 /** What the decision depends on besides the pod. Where two are equal, nothing that waits has to be looked at again. */
-export function placesOf({ offloading, failedNodes, nowMs }: AvoidFacts): { key: string; untilMs: number } {
+export function placesOf({ offloading, failedNodes, selected = [], nowMs }: AvoidFacts): {
+  key: string;
+  untilMs: number;
+} {
   const heldOff = inForce(offloading.status?.heldOff ?? [], nowMs);
   const ready = readyNodes(offloading).filter((name) => !failedNodes.includes(name));
   const { podStrategy, clusterSelector } = offloading.spec;
   const held = heldOff.map(({ owner, virtualNode }: HeldOff) => `${owner} ${virtualNode}`);
+  const sizes = selected.map(({ name, nodeSizes }) => JSON.stringify([name, nodeSizes]));
   return {
-    key: JSON.stringify([podStrategy, clusterSelector, ready.toSorted(), held.toSorted()]),
+    key: JSON.stringify([podStrategy, clusterSelector, ready.toSorted(), held.toSorted(), sizes.toSorted()]),
     untilMs: Math.min(Infinity, ...heldOff.map(({ until }) => Date.parse(until))),
   };
 }

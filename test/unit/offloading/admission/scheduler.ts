@@ -14,6 +14,11 @@ interface Requirement {
   values?: string[];
 }
 
+interface Term {
+  matchExpressions?: Requirement[];
+  matchFields?: Requirement[];
+}
+
 function holds({ operator, values = [] }: Requirement, value: string | undefined): boolean {
   switch (operator) {
     case 'In':
@@ -36,13 +41,19 @@ export function wantsNode(pod: Pod, node: TestNode): boolean {
   const terms =
     pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   if (terms === undefined) return true;
-  return terms.some(
-    ({ matchExpressions = [], matchFields = [] }) =>
-      matchExpressions.length + matchFields.length > 0 &&
-      matchExpressions.every((one) => holds(one, node.labels[one.key])) &&
-      matchFields.every((one) => holds(one, node.name)),
-  );
+  return terms.some((term) => matches(term, node));
 }
+
+const matches = ({ matchExpressions = [], matchFields = [] }: Term, node: TestNode): boolean =>
+  matchExpressions.length + matchFields.length > 0 &&
+  matchExpressions.every((one) => holds(one, node.labels[one.key])) &&
+  matchFields.every((one) => holds(one, node.name));
+
+/** Sum of the weights of the preferred terms that the node matches. */
+export const preferenceFor = (pod: Pod, node: TestNode): number =>
+  (pod.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+    .filter(({ preference }) => matches(preference, node))
+    .reduce((sum, { weight }) => sum + weight, 0);
 
 const isTolerated = (pod: Pod, taint: Taint): boolean =>
   (pod.spec?.tolerations ?? []).some(({ key = '', operator = 'Equal', value = '', effect = '' }) => {

@@ -120,3 +120,20 @@ test('a pod is marked with the virtual nodes that it was let in to avoid, whatev
   expect(avoids(claim, back)).toBe('');
   expect(avoids(undefined, back)).toBeUndefined();
 });
+
+test('a pod that was too large for each node is made anew when one is large enough, and not before', () => {
+  const sized = (cpu: string): AvoidFacts => {
+    const nodeSizes = [{ cpu, memory: '64Gi', pods: '100' }];
+    const labels = { 'tributary.dev/virtual-node': 'milan' };
+    return { ...back, selected: [{ name: 'milan', labels, isTainted: true, nodeSizes }] };
+  };
+  const asked: Pod = {
+    ...boundPod(owned, { phase: 'Pending' }),
+    spec: { containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu: '20' } } }] },
+  };
+  const pod = patched(asked, admit(asked, { ...sized('16'), isOpen: false }).patch);
+  expect(decideWaiting(pod, sized('16'))).toEqual({ do: 'Stay' });
+  expect(decideWaiting(pod, sized('19'))).toEqual({ do: 'Stay' });
+  expect(decideWaiting(pod, sized('20'))).toEqual({ do: 'Evict', back: ['milan'] });
+  expect(placesOf(sized('16')).key).not.toBe(placesOf(sized('20')).key);
+});
