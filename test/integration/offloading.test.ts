@@ -3,7 +3,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { OffloadingParts } from '../../src/agent/offloading.ts';
 import { controllerMetrics } from '../../src/agent/parts.ts';
-import { LABEL_OFFLOAD, LABEL_PROVIDER } from '../../src/api/names.ts';
+import {
+  ANNOTATION_PREFERRED,
+  ANNOTATION_TOO_LARGE,
+  LABEL_OFFLOAD,
+  LABEL_PROVIDER,
+} from '../../src/api/names.ts';
 import { namespaceOffloadings, type NamespaceOffloading } from '../../src/api/namespace-offloading.ts';
 import { namespaces, pods } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
@@ -18,6 +23,7 @@ import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
+import { Market } from './support/market.ts';
 
 /** Controller, release and webhook on a real API server, with exactly the rights of the `cluster` role. */
 
@@ -185,6 +191,57 @@ test(
         (error: unknown) => hasCode(error, 'NotFound'),
       ),
     );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'of three providers the cheapest is used first; another price counts for new pods, and a pod too large for each node waits',
+  async () => {
+    const market = new Market(admin, lab.cluster.api);
+    const several = async (...names: string[]): Promise<string[]> => {
+      for (const name of names) await market.make(name, { cpu: '1', memory: '1Gi' });
+      return Promise.all(names.map(async (name) => market.placeOf(name)));
+    };
+    await market.open({ bern: '0.05', turin: '0.02', rome: '0.03' }, { cpu: '2', memory: '8Gi', pods: '50' });
+    expect(await several('a-1', 'a-2')).toEqual(['turin', 'turin']);
+    expect((await market.pod('a-1'))?.metadata.annotations?.[ANNOTATION_PREFERRED]).toBe(
+      'turin: 0.02 EUR/h; rome: 0.03 EUR/h; bern: 0.05 EUR/h',
+    );
+    // Every provider has four cores, and no node with more than two.
+    await market.make('large', { cpu: '3', memory: '1Gi' });
+    await eventually('the scheduler has looked for a place', async () => {
+      const { conditions = [] } = (await market.pod('large'))?.status ?? {};
+      return conditions.some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable');
+    });
+
+    const from = performance.now();
+    await market.change('rome', { prices: { cpu: { amount: '0.01', currency: 'EUR' } } });
+    await eventually('pods are let in by the new price', async () => {
+      const { metadata } = await market.asked({ cpu: '1' });
+      return metadata.annotations?.[ANNOTATION_PREFERRED]?.startsWith('rome: 0.01') === true;
+    });
+    expect(await several('b-1', 'b-2')).toEqual(['rome', 'rome']);
+    process.stdout.write(
+      `two pods ran at the cheaper one ${Math.round(performance.now() - from)} ms after its price\n`,
+    );
+    expect(await several('c-1', 'c-2')).toEqual(['rome', 'rome']);
+    // It is full by now, and the next price counts.
+    expect(await several('d-1', 'd-2', 'd-3')).toEqual(['turin', 'turin', 'bern']);
+    expect(await Promise.all(['a-1', 'a-2'].map(async (name) => market.placeOf(name)))).toEqual([
+      'turin',
+      'turin',
+    ]);
+
+    const large = await market.pod('large');
+    expect(large?.spec?.nodeName).toBeUndefined();
+    expect(large?.metadata.annotations?.[ANNOTATION_TOO_LARGE]).toBe(
+      ['bern', 'rome', 'turin'].map((name) => `${name}: cpu 3, one node lends 2`).join('; '),
+    );
+    await market.change('bern', { nodeSizes: [{ cpu: '3', memory: '8Gi', pods: '50' }] });
+    expect(await market.placeOf('large')).toBe('bern');
+    expect((await market.pod('large'))?.metadata.uid).not.toBe(large?.metadata.uid);
+    expect(complaints.filter((line) => /forbidden/iu.test(line))).toEqual([]);
   },
   TIMEOUT_MS,
 );

@@ -227,11 +227,7 @@ export class Mirror {
   }
 
   /** Whether it would be accepted were its name free. The API server looks at the name last. */
-  async #couldBeMade(
-    kind: MirroredKind,
-    wanted: Wanted<KubeObject>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #couldBeMade(kind: MirroredKind, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#options.foreign.create(copyTypeOf(kind), wanted, { dryRun: true, signal });
       return true;
