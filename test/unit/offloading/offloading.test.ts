@@ -76,6 +76,36 @@ describe('selection and status', () => {
     }
   });
 
+  test('policies of this namespace that are stricter over there are named, and no longer when they are not', async () => {
+    await world.virtualNode('milan', 'milan');
+    await world.start();
+    await world.offload();
+    await world.untilReady('AsExpected');
+    const told = async (stricterPolicies: object[]): Promise<void> => {
+      const body = { status: { stricterPolicies } };
+      await world.client.patch(
+        virtualNodes,
+        { name: 'milan' },
+        { type: 'merge', body },
+        { subresource: 'status' },
+      );
+    };
+    const condition = async (): Promise<unknown> => {
+      const { items } = await world.client.list(namespaceOffloadings);
+      const found = items[0]?.status?.conditions?.find(({ type }) => type === 'NetworkPoliciesStricter');
+      return found && `${found.status} ${found.reason}: ${found.message}`;
+    };
+    const message = 'egress rule 1: 192.168.7.0/24 is closed';
+    await told([
+      { homeNamespace: 'shop', policy: 'deny', message },
+      { homeNamespace: 'other', policy: 'deny', message },
+    ]);
+    await world.until('it is named', async () => (await condition()) !== undefined);
+    expect(await condition()).toBe(`True PolicyStricterAbroad: milan: deny: ${message}`);
+    await told([]);
+    await world.until('it is named no longer', async () => (await condition()) === undefined);
+  });
+
   test('a name that is taken over there fails that cluster, and says what to do', async () => {
     await world.virtualNode('milan', 'milan');
     await world.virtualNode('paris', 'paris');
