@@ -7,6 +7,10 @@ import { withoutKeys } from '../lib/without-keys.ts';
 import { ANNOTATION_PLACEMENT, ANNOTATION_PLACEMENT_RULES } from './names.ts';
 import type { Pod, PodAffinityTerm, TopologySpreadConstraint, WeightedPodAffinityTerm } from './wire.ts';
 
+/** Fields of each sort of affinity. */
+export const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+export const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
+
 /**
  * Propagate: rules travel as they are. Soft: what is required is only preferred. Hard: what keeps pods apart is required, and a
  * pod with a rule that cannot be said over there does not run there.

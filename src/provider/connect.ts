@@ -164,6 +164,7 @@ const mappingsOf = (virtualNode: VirtualNode | undefined): unknown => [
   virtualNode?.spec.namespaces,
   virtualNode?.status?.namespaces,
   virtualNode?.spec.ingressClasses,
+  virtualNode?.spec.podAdditions,
 ];
 
 function connectNode(provider: Wired): void {

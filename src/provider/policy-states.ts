@@ -21,6 +21,8 @@ interface PolicyStatesOptions {
 
 /** As the CRD has it. */
 const MAX_STRICTER = 64;
+const MAX_CLOSED = 16;
+const MAX_CLOSED_LENGTH = 512;
 const KIND = networkPolicyKind.kind;
 
 /** Which NetworkPolicies of home select a pod, and where they stand over there. */
@@ -44,7 +46,7 @@ export class PolicyStates {
     if (late === undefined) return undefined;
     const why =
       this.#options.mirror.told(KIND, tenant.mapping.homeNamespace, late.metadata.name) ??
-      copyOf(tenant, open, late)?.status?.closed?.[0] ??
+      closedIn(copyOf(tenant, open, late))[0] ??
       open.remote.contact.error ??
       this.#options.world.problem;
     return waiting(
@@ -79,7 +81,7 @@ export class PolicyStates {
       .flatMap((policy) => {
         const { name } = policy.metadata;
         const said = this.#options.mirror.told(KIND, homeNamespace, name);
-        const closed = copyOf(tenant, open, policy)?.status?.closed ?? [];
+        const closed = closedIn(copyOf(tenant, open, policy));
         const messages = [
           ...(said === undefined ? [] : [said]),
           ...closed.map((text) => `the provider: ${text}`),
@@ -116,6 +118,16 @@ const copyOf = (
   { metadata }: NetworkPolicy,
 ): GuestNetworkPolicy | undefined =>
   remote.get(`${mapping.tenantNamespace}/${metadata.name}`) as GuestNetworkPolicy | undefined;
+
+/** As a foreign cluster says it: nothing of it is to be believed. */
+function closedIn(copy: GuestNetworkPolicy | undefined): string[] {
+  const closed: unknown = copy?.status?.closed;
+  if (!Array.isArray(closed)) return [];
+  return closed
+    .filter((text) => typeof text === 'string')
+    .map((text) => shownText(text, MAX_CLOSED_LENGTH))
+    .slice(0, MAX_CLOSED);
+}
 
 const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);
 

@@ -17,6 +17,7 @@ import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
 import { EventsHome } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
+import { isOther } from './forge/additions.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
 import { type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
@@ -341,6 +342,7 @@ export class Provider {
       ...parts,
       network: this.network,
       dns: () => ({ own: this.#dns, way: this.homeDns }),
+      isOther: (key) => isOther(key, this.virtualNode?.spec.podAdditions),
       world: this.#world,
       onTold: () => this.controllers.node.add(this.nodeName),
       owner,

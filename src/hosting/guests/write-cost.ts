@@ -1,5 +1,9 @@
 import type { WriteQuestion } from '../../api/admission.ts';
-import { guestNetworkPolicies } from '../../api/guest-network-policy.ts';
+import {
+  guestNetworkPolicies,
+  type GuestNetworkPolicySpec,
+  type GuestPolicyPeer,
+} from '../../api/guest-network-policy.ts';
 import { deepEqual } from '../../lib/equality.ts';
 
 const KIB = 1024;
@@ -24,18 +28,36 @@ const ENDPOINT_BYTES = 512;
 export const costOfPodWrite = (bytes: number, isNew: boolean): number =>
   (VERSION_BYTES + bytes) * (isNew ? VERSIONS_OF_POD : VERSIONS_OF_CHANGE);
 
-/** A policy is stored, is stored again with its status, and becomes a NetworkPolicy, in which a word can become many addresses. */
-const costOfPolicy = (bytes: number): number => 3 * VERSION_BYTES + 4 * bytes + 8 * KIB;
+/**
+ * A policy is stored, is stored again with its status, and becomes a NetworkPolicy of 256 KiB at most (tenants/guest-policy.ts), in which a
+ * few words can become many addresses: a rule without peers, our own nodes, and ranges that are not single pods.
+ */
+const costOfPolicy = (object: object, bytes: number): number =>
+  3 * VERSION_BYTES + 4 * bytes + Math.min(MOST_POLICY_BYTES, wideWords(object) * WIDE_BYTES);
+const MOST_POLICY_BYTES = 256 * KIB;
+const WIDE_BYTES = 8 * KIB;
+
+/** What is not of that form is refused by the schema. */
+function wideWords(object: object): number {
+  const { spec } = object as { spec?: Partial<GuestNetworkPolicySpec> };
+  const rules = [
+    ...(spec?.ingress ?? []).map(({ from }) => from ?? []),
+    ...(spec?.egress ?? []).map(({ to }) => to ?? []),
+  ];
+  const isWide = ({ ipBlock, cluster }: GuestPolicyPeer): boolean =>
+    cluster === true || (ipBlock !== undefined && !ipBlock.cidr.endsWith('/32'));
+  return rules.reduce((sum, peers) => sum + (peers.length === 0 ? 1 : peers.filter(isWide).length), 0);
+}
 
 /** `pods`: how many pods of the peer are in that namespace. */
 export function costOfWrite(
-  { resource, group, operation }: WriteQuestion,
+  { resource, group, operation, object }: WriteQuestion,
   bytes: number,
   pods: number,
 ): number {
   if (group === '' && resource === 'pods' && operation === 'UPDATE') return costOfPodWrite(bytes, false);
   if (group === guestNetworkPolicies.group && resource === guestNetworkPolicies.plural)
-    return costOfPolicy(bytes);
+    return costOfPolicy(object, bytes);
   const followers = group === '' && resource === 'services' ? pods * ENDPOINT_BYTES : 0;
   return VERSION_BYTES + bytes + followers;
 }

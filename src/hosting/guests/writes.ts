@@ -1,4 +1,5 @@
 import type { Admission, WriteQuestion } from '../../api/admission.ts';
+import { guestNetworkPolicies } from '../../api/guest-network-policy.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TokenBuckets } from '../../lib/token-bucket.ts';
@@ -20,6 +21,9 @@ export interface GuestWritesOptions {
 const HEARTBEATS = { burst: 240, perSecond: 12, maxKeys: 1000 };
 /** A Lease is a few hundred bytes. */
 const MOST_LEASE_BYTES = 4096;
+
+/** Of a peer whose namespaces people have made. */
+const MOST_POLICIES = 500;
 
 const ADMITTED: Admission = { patch: [], warnings: [] };
 const refused = (refusal: string): Admission => ({ ...ADMITTED, refusal });
@@ -110,13 +114,24 @@ export class GuestWrites {
     const { peer, isByContract } = tenant;
     // In namespaces that people have made, nobody says what the peer may have over all of them.
     const isCounted = charged.isNew && isByContract;
-    const full = isCounted ? this.#counts.refusalOf(peer, terms.objects) : undefined;
+    const full = isCounted
+      ? this.#counts.refusalOf(peer, terms.objects)
+      : this.#tooManyPolicies(tenant, charged);
     if (full !== undefined) return refused(full);
     const refusal = this.#spend(peer, charged, terms);
     if (isCounted && refusal === undefined && !charged.isDryRun) {
       this.#counts.admitted(peer, charged.namespace);
     }
     return refusal;
+  }
+
+  /** In namespaces that people have made, quotas bound all other kinds. */
+  #tooManyPolicies({ peer }: GuestTenant, { resource, isNew }: Charged): string | undefined {
+    if (!isNew || resource !== guestNetworkPolicies.plural) return undefined;
+    const count = this.#options.tenants.policiesOf(peer);
+    return count < MOST_POLICIES
+      ? undefined
+      : `exceeded quota: peer ${peer} has ${count} GuestNetworkPolicies, ${MOST_POLICIES} at most`;
   }
 
   #spend(

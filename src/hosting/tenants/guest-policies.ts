@@ -10,6 +10,7 @@ import { ANNOTATION_HOME_NAMESPACE, ANNOTATION_PEER_PREFIXES } from '../../api/n
 import type { NetworkPolicy } from '../../api/network-policy.ts';
 import { namespaces, networkPolicies } from '../../api/resources.ts';
 import { LABEL_PEER } from '../../api/tenant-labels.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
 import type { Namespace } from '../../api/wire.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
@@ -87,7 +88,7 @@ export class GuestPolicies implements Component {
       for (const state of states) if (state !== undefined) this.#controller.add(sourceOf(state));
     });
     this.#isolations.onChange((key, current, previous) => {
-      if (!current !== !previous) this.#addAllIn(refOf(key).namespace ?? '');
+      if (stateOf(current) !== stateOf(previous)) this.#addAllIn(refOf(key).namespace ?? '');
     });
     this.#namespaces.onChange((_name, current, previous) => {
       if (deepEqual(factsOf(current), factsOf(previous))) return;
@@ -150,11 +151,14 @@ export class GuestPolicies implements Component {
     const made = this.#made.get(`${policy.metadata.namespace}/${policy.metadata.name}`);
     const problem =
       made !== undefined && isAsManifest(made, policy) ? undefined : await this.#apply(policy, signal);
+    const isolation = stateOf(this.#isolationOf(tenant));
     const status: GuestNetworkPolicyStatus =
-      problem === undefined
-        ? { observedGeneration: asked.metadata.generation ?? 1, ...(closed.length > 0 && { closed }) }
-        : { closed: [`all: ${problem}`.slice(0, MAX_MESSAGE_LENGTH)] };
-    const named = { apiVersion: 'tributary.dev/v1alpha1', kind: 'GuestNetworkPolicy', ...asked };
+      isolation === 'Former'
+        ? { closed: ['all: the isolation of this namespace is still that of an earlier version'] }
+        : problem === undefined
+          ? { observedGeneration: asked.metadata.generation ?? 1, ...(closed.length > 0 && { closed }) }
+          : { closed: [`all: ${problem}`.slice(0, MAX_MESSAGE_LENGTH)] };
+    const named = { apiVersion: API_VERSION, kind: 'GuestNetworkPolicy', ...asked };
     await replaceStatusIfDiffers(client, guestNetworkPolicies, named, { status, signal }).catch(
       // It has changed meanwhile, and comes again.
       ignoring('NotFound', 'Conflict'),
@@ -174,9 +178,13 @@ export class GuestPolicies implements Component {
 
   /** A tenant that is not kept apart has no policy that closes all of its pods. */
   #bounds({ metadata }: Namespace): ReturnType<typeof guestBounds> | undefined {
-    if (this.#isolations.get(`${metadata.name}/${ISOLATION_NAME}`) === undefined) return undefined;
+    if (this.#isolationOf({ metadata }) === undefined) return undefined;
     const prefixes = metadata.annotations?.[ANNOTATION_PEER_PREFIXES]?.split(',') ?? [];
     return guestBounds({ peer: metadata.labels?.[LABEL_PEER] ?? '', prefixes, own: this.#own.current });
+  }
+
+  #isolationOf({ metadata }: Pick<Namespace, 'metadata'>): NetworkPolicy | undefined {
+    return this.#isolations.get(`${metadata.name}/${ISOLATION_NAME}`);
   }
 
   #tenantOf(peer: string, home: string): string | undefined {
@@ -185,6 +193,13 @@ export class GuestPolicies implements Component {
       .find(({ metadata }) => metadata.annotations?.[ANNOTATION_HOME_NAMESPACE] === home)?.metadata.name;
   }
 }
+
+/** Former: it opens what guests may do to all of them, also to pods about which their home speaks. */
+const stateOf = (isolation: NetworkPolicy | undefined): 'None' | 'Former' | 'Closed' => {
+  if (isolation === undefined) return 'None';
+  const { ingress = [], egress = [] } = isolation.spec ?? {};
+  return ingress.length + egress.length > 0 ? 'Former' : 'Closed';
+};
 
 const peerOf = ({ metadata }: Namespace): string => metadata.labels?.[LABEL_PEER] ?? '';
 

@@ -14,8 +14,10 @@ import {
 import { APP_NAME, LABEL_APP_NAME, MAX_LABEL_LENGTH } from '../../api/manifest.ts';
 import { LABEL_PEER } from '../../api/names.ts';
 import type { IpBlock, NetworkPolicySpec, PolicyPeer, PolicyPort } from '../../api/network-policy.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
 import { contains, formatPrefix, overlaps, type Prefix, prefixesOf, tryPrefix } from '../../lib/prefix.ts';
 import {
+  DNS_PORTS,
   type GuestBounds,
   ISOLATION_NAME,
   NAMESPACE_NAME,
@@ -41,14 +43,15 @@ export interface ForgedGuestPolicy {
 /** As the schema has it. */
 const MAX_CLOSED = 16;
 const MAX_NAME_LENGTH = 253;
-export const GUEST_POLICY_PREFIX: string = `${ISOLATION_NAME}-guest-`;
+export const GUEST_POLICY_PREFIX: string = `${ISOLATION_NAME}-guest`;
 
 type Egress = NonNullable<NetworkPolicySpec['egress']>;
 
 /** Names of objects may be longer than ours can be, and than a label can. */
 export const guestPolicyName = (name: string): string => {
-  const whole = `${GUEST_POLICY_PREFIX}${name}`;
-  return whole.length <= MAX_NAME_LENGTH ? whole : `${GUEST_POLICY_PREFIX}${digestOf(name)}`;
+  const whole = `${GUEST_POLICY_PREFIX}-${name}`;
+  // With a dot, which no other one has there.
+  return whole.length <= MAX_NAME_LENGTH ? whole : `${GUEST_POLICY_PREFIX}.${digestOf(name)}`;
 };
 const labelOf = (name: string): string => (name.length <= MAX_LABEL_LENGTH ? name : digestOf(name));
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
@@ -58,12 +61,12 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
  * down.
  */
 interface Room {
-  /** Ranges of addresses that are looked at. */
-  asked: number;
-  /** Selectors and ranges that are written. */
-  made: number;
+  /** Ranges that are compared with ranges. */
+  comparisons: number;
+  /** Bytes of rules that are written. */
+  bytes: number;
 }
-const ROOM: Readonly<Room> = { asked: 1024, made: 2048 };
+const ROOM: Readonly<Room> = { comparisons: 100_000, bytes: 256 * 1024 };
 
 interface Work extends GuestPolicyFacts {
   room: Room;
@@ -102,9 +105,7 @@ export function forgeGuestPolicy(asked: GuestNetworkPolicy, facts: GuestPolicyFa
         [LABEL_GUEST_NETWORK_POLICY]: labelOf(name),
       },
       // It goes with the one that it was made from.
-      ownerReferences: [
-        { apiVersion: 'tributary.dev/v1alpha1', kind: 'GuestNetworkPolicy', name, uid, controller: true },
-      ],
+      ownerReferences: [{ apiVersion: API_VERSION, kind: 'GuestNetworkPolicy', name, uid, controller: true }],
     },
     spec: {
       podSelector,
@@ -142,7 +143,7 @@ function ingressRules(
       ? (bounds?.cluster ?? [{ namespaceSelector: {} }])
       : peersOf(peer, { work, within: work.from, tell }),
   );
-  return allowed.length === 0 ? [] : fitting([withPorts({ from: allowed }, ports)], work, tell);
+  return allowed.length === 0 ? [] : fitting([withPorts({ from: unique(allowed) }, ports)], work, tell);
 }
 
 function egressRules(
@@ -157,7 +158,7 @@ function egressRules(
   const allowed = to.flatMap((peer) => peersOf(peer, { work, within: work.to, tell }));
   const names = to.some(({ clusterDNS }) => clusterDNS === true) ? dnsRules(bounds, ports) : [];
   return fitting(
-    [...(allowed.length === 0 ? [] : [withPorts({ to: allowed }, ports)]), ...names],
+    [...(allowed.length === 0 ? [] : [withPorts({ to: unique(allowed) }, ports)]), ...names],
     work,
     tell,
   );
@@ -169,18 +170,18 @@ const openedTo = (bounds: GuestBounds, ports: PolicyPort[] | undefined): Egress 
   ...dnsRules(bounds, ports),
 ];
 
-const DNS_PORT = 53;
-
-/** Here the DNS may listen on another port than at home: where 53 is open, all of ours are, by the same protocols. */
+/** Here the DNS may listen on another port than at home: where one of its ports is open, all of ours are, by the same protocols. */
 function dnsRules(bounds: GuestBounds | undefined, ports: PolicyPort[] | undefined): Egress {
   const protocols = (['UDP', 'TCP'] as const).filter(
     (protocol) =>
       ports === undefined ||
       ports.length === 0 ||
-      ports.some((port) => (port.protocol ?? 'TCP') === protocol && includes(port, DNS_PORT)),
+      ports.some(
+        (port) => (port.protocol ?? 'TCP') === protocol && DNS_PORTS.some((number) => includes(port, number)),
+      ),
   );
   if (protocols.length === 0) return [];
-  const { to, ports: numbers } = bounds?.dns ?? { to: [{ namespaceSelector: {} }], ports: [DNS_PORT] };
+  const { to, ports: numbers } = bounds?.dns ?? { to: [{ namespaceSelector: {} }], ports: DNS_PORTS };
   return [
     { to: [...to], ports: protocols.flatMap((protocol) => numbers.map((port) => ({ protocol, port }))) },
   ];
@@ -200,11 +201,11 @@ function fitting<Rule extends { from?: PolicyPeer[]; to?: PolicyPeer[] }>(
   { room }: Work,
   tell: Tell,
 ): Rule[] {
-  return rules.filter(({ from = [], to = [] }) => {
-    const size = from.length + to.length;
-    const fits = size <= room.made;
-    if (fits) room.made -= size;
-    else tell(`with it the policy has more than ${ROOM.made} selectors and ranges`);
+  return rules.filter((rule) => {
+    const size = JSON.stringify(rule).length;
+    const fits = size <= room.bytes;
+    if (fits) room.bytes -= size;
+    else tell(`with it the policy has more than ${ROOM.bytes} bytes`);
     return fits;
   });
 }
@@ -216,18 +217,20 @@ function peersOf(
   if (pods !== undefined) return podsOf(pods, work);
   if (ipBlock === undefined) return [];
   if (within === undefined) return [{ ipBlock }];
-  if (work.room.asked-- <= 0) {
-    tell(`the policy names more than ${ROOM.asked} ranges`);
+  const { room } = work;
+  room.comparisons -= within.length * (1 + (ipBlock.except ?? []).length);
+  if (room.comparisons < 0) {
+    tell('the policy names too many ranges');
     return [];
   }
   const found = rangesOf({ ipBlock }).flatMap((range) => within.flatMap((bound) => both(range, bound)));
   if (found.length === 0) tell(`${ipBlock.cidr} is closed to pods of peers`);
-  return unique(found).map((block) => ({ ipBlock: block }));
+  return found.map((block) => ({ ipBlock: block }));
 }
 
-/** What is of the home may be outside, too. */
-const unique = (blocks: readonly IpBlock[]): IpBlock[] => [
-  ...new Map(blocks.map((block) => [JSON.stringify(block), block])).values(),
+/** What is of the home may be outside, too, and a peer may say things twice. */
+const unique = (peers: readonly PolicyPeer[]): PolicyPeer[] => [
+  ...new Map(peers.map((peer) => [JSON.stringify(peer), peer])).values(),
 ];
 
 function podsOf(

@@ -67,7 +67,7 @@ const EVERYWHERE: Readonly<Record<IpFamily, string>> = { 4: '0.0.0.0/0', 6: '::/
 
 /** Where cluster DNS runs. OpenShift has a namespace for it, and its pods listen on 5353. */
 const DNS_NAMESPACES = ['kube-system', 'openshift-dns'];
-const DNS_PORTS = [53, 5353];
+export const DNS_PORTS: readonly number[] = [53, 5353];
 export const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 /** NodeLocal DNSCache answers on this address of each node. */
 const NODE_LOCAL_DNS = '169.254.20.10/32';

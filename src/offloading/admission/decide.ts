@@ -8,6 +8,7 @@ import {
   LABEL_OFFLOADING_ORIGIN,
 } from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
+import { PREFERRED, REQUIRED } from '../../api/placement.ts';
 import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -15,7 +16,7 @@ import { present } from '../../lib/fields.ts';
 import { avoidsMark, isVirtualOnly, nodesToAvoid, type SelectedNode, tooLargeMark } from './avoid.ts';
 import { keepApart } from './keep-apart.ts';
 import { narrowed, type NodeTerm } from './node-terms.ts';
-import { affinity, PREFERRED, record, REQUIRED, tolerate } from './patches.ts';
+import { affinity, record, tolerate } from './patches.ts';
 import { preferring } from './prefer.ts';
 import { termsOf, toleratesAll, toleratesAny } from './strategy.ts';
 

@@ -15,6 +15,8 @@ import {
   placementOf,
   PLACEMENTS,
   softTerm,
+  PREFERRED,
+  REQUIRED,
 } from '../../api/placement.ts';
 import type { Pod, PodAffinityTerm, TopologySpreadConstraint } from '../../api/wire.ts';
 
@@ -31,9 +33,6 @@ interface KeepApartFacts {
   /** No real node is permitted. */
   isVirtualOnly: boolean;
 }
-
-const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
-const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 
 /** Applied to its own result, it changes nothing. */
 export function keepApart(pod: Pod, { placement: ofNamespace, isVirtualOnly }: KeepApartFacts): KeepApart {

@@ -1,13 +1,11 @@
 /** How what is decided gets into a pod: operations of a JSON Patch. Pure. */
 import type { JsonPatchOperation } from '../../api/admission.ts';
+import { type PREFERRED, type REQUIRED } from '../../api/placement.ts';
 import type { Pod } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
 import type { NodeTerm } from './node-terms.ts';
 import type { PreferredTerm } from './prefer.ts';
 import { TOLERATION } from './strategy.ts';
-
-export const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
-export const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 
 export const tolerate = ({ spec }: Pod): JsonPatchOperation =>
   spec?.tolerations === undefined || spec.tolerations === null

@@ -7,7 +7,7 @@ import type { PodAdditions } from '../../api/pod-additions.ts';
 import type { Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { present } from '../../lib/fields.ts';
-import { travellingAnnotations, travellingLabels } from './applied.ts';
+import { travellingAnnotations, travellingLabels, travels } from './applied.ts';
 
 const foreign = (entries: Readonly<Record<string, string>> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(entries).filter(([key]) => !isOwnKey(key)));
@@ -16,6 +16,10 @@ export const remoteLabels = (home: Pod, additions: PodAdditions = {}): Record<st
   ...foreign(additions.labels),
   ...travellingLabels(home),
 });
+
+/** Whether a pod over there may bear that label otherwise than at home: it stays at home, or is added. */
+export const isOther = (labelKey: string, { labels = {} }: PodAdditions = {}): boolean =>
+  !travels(labelKey) || Object.hasOwn(labels, labelKey);
 
 export const remoteAnnotations = (home: Pod, additions: PodAdditions = {}): Record<string, string> => ({
   ...foreign(additions.annotations),

@@ -31,7 +31,7 @@ const MAX_REASON = 1024;
 /** Annotations that say something about an object at home only. */
 const HOME_ONLY_ANNOTATIONS = new Set(['kubectl.kubernetes.io/last-applied-configuration']);
 
-const travels = (key: string): boolean => !isOwnKey(key) && !isSteering(key);
+export const travels = (key: string): boolean => !isOwnKey(key) && !isSteering(key);
 
 export function travellingLabels(home: Pod): Record<string, string> {
   return Object.fromEntries(Object.entries(home.metadata.labels ?? {}).filter(([key]) => travels(key)));

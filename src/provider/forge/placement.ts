@@ -13,6 +13,8 @@ import {
   placementOf,
   softTerm,
   withoutMergedKeys,
+  PREFERRED,
+  REQUIRED,
 } from '../../api/placement.ts';
 import type {
   Pod,
@@ -34,9 +36,6 @@ interface ForgedPlacement {
 
 type Affinity = NonNullable<PodSpec['affinity']>;
 type AffinityKind = 'podAffinity' | 'podAntiAffinity';
-
-const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
-const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 
 /** A rule in words of the foreign cluster; or why there is none. `none`: it says nothing over there, which does no harm. */
 type Translation<T> = { rule: T } | 'none' | { why: string; isFatal: boolean };

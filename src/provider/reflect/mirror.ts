@@ -22,6 +22,7 @@ import { hasSameContent, SettledCopies } from './settled-copies.ts';
 interface MirrorOptions extends CommonParts {
   network: NetworkView;
   dns: () => PolicyContext['dns'];
+  isOther: PolicyContext['isOther'];
   /** What people are told of an object is another. */
   onTold: () => void;
   world: Pick<HomePolicyWorld, 'isKnown' | 'namespaces' | 'podsIn'>;
@@ -165,7 +166,7 @@ export class Mirror {
   }
 
   #context(tenant: Tenant): MirrorContext {
-    const { owner, network, dns, world, ingressClasses } = this.#options;
+    const { owner, network, dns, isOther, world, ingressClasses } = this.#options;
     const { homeNamespace, tenantNamespace } = tenant.mapping;
     const isSelected: MirrorContext['isSelected'] = (name, objectName) => {
       const open = tenant.mirror.of(name);
@@ -179,6 +180,7 @@ export class Mirror {
       tenantNamespace,
       network,
       dns: dns(),
+      isOther,
       world,
       ingressClasses: ingressClasses(),
       isSelected,

@@ -26,6 +26,8 @@ export interface MirrorContext {
   tenantNamespace: string;
   network: NetworkView;
   dns: PolicyContext['dns'];
+  /** See PolicyContext. */
+  isOther: PolicyContext['isOther'];
   /** Complete where the kind needs it. */
   world: PolicyWorld;
   /** From classes of Ingresses at home to those over there. */
@@ -61,6 +63,8 @@ export interface MirroredKind<T extends KubeObject = KubeObject, Copy extends Ku
   readonly follows?: MirroredKindName;
   /** Copies are useless unless a network joins the clusters. */
   readonly needsNetwork: boolean;
+  /** No field of it can be dropped: with less, it would mean something else. */
+  readonly isWhole?: true;
   /** Whether the pods and namespaces of home have to be known to bring that object over there. Default: no. */
   readonly needsPods?: (source: T) => boolean;
   readonly remoteName: (homeName: string) => string;

@@ -60,10 +60,12 @@ export function ruledKinds(rules: readonly ReflectionRule[] | undefined): {
     const key = groupResourceKey(rule);
     if (REFLECTORS.has(key)) continue;
     const known = KNOWN.filter(({ ruledBy }) => groupResourceKey(ruledBy) === key);
-    const paths = (rule.drop ?? []).map((path) => ({ path, parsed: parsePath(path) }));
+    const isWhole = known.some(({ isWhole: whole }) => whole === true);
+    const paths = isWhole ? [] : (rule.drop ?? []).map((path) => ({ path, parsed: parsePath(path) }));
     const problem = known.length > 0 ? undefined : problemOfKind(rule);
     const problems = [
       ...(problem === undefined ? [] : [problem]),
+      ...(isWhole && rule.drop !== undefined ? ['this kind travels as a whole: `drop` has no effect'] : []),
       ...paths.flatMap(({ path, parsed }) =>
         'problem' in parsed ? [`"${path.slice(0, 100)}" is no path of a field: ${parsed.problem}`] : [],
       ),
@@ -72,7 +74,7 @@ export function ruledKinds(rules: readonly ReflectionRule[] | undefined): {
     // A kind that may never travel is not over there. With a path that cannot be read, everything stays home.
     if (problem !== undefined) continue;
     const drop = paths.flatMap(({ parsed }) => ('problem' in parsed ? [] : [parsed]));
-    const inForce: KindRule = problems.length > 0 ? { ...rule, policy: 'None' } : rule;
+    const inForce: KindRule = problems.length > 0 && !isWhole ? { ...rule, policy: 'None' } : rule;
     const found = known.length > 0 ? known : [customKind(rule)];
     kinds.push(...found.map((kind) => ({ kind, rule: inForce, drop })));
   }

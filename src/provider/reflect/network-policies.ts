@@ -1,6 +1,10 @@
 /** How a NetworkPolicy of home is kept in the tenant namespace: as a GuestNetworkPolicy, since peers make no NetworkPolicies. Pure. */
-import { type GuestNetworkPolicy, guestNetworkPolicies } from '../../api/guest-network-policy.ts';
-import { ANNOTATION_HOME_GENERATION } from '../../api/names.ts';
+import {
+  type GuestNetworkPolicy,
+  guestNetworkPolicies,
+  LABEL_GUEST_NETWORK_POLICY,
+} from '../../api/guest-network-policy.ts';
+import { ANNOTATION_HOME_GENERATION, LABEL_PEER } from '../../api/names.ts';
 import type { NetworkPolicy } from '../../api/network-policy.ts';
 import { networkPolicies } from '../../api/resources.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
@@ -23,9 +27,10 @@ export const networkPolicyKind: MirroredKind<NetworkPolicy, GuestNetworkPolicy> 
   copyType: guestNetworkPolicies,
   ruledBy: { group: 'networking.k8s.io', resource: 'networkpolicies' },
   needsNetwork: false,
+  isWhole: true,
   needsPods: ({ spec = {} }) => selectsPeers(spec),
   ...SAME_NAME,
-  select: mayBeCopied,
+  select: (policy) => mayBeCopied(policy) && !isIsolation(policy),
   forge,
   mustReplace: () => false,
   merge: (copy, wanted) => ({
@@ -34,6 +39,13 @@ export const networkPolicyKind: MirroredKind<NetworkPolicy, GuestNetworkPolicy> 
     metadata: mergedMeta(copy.metadata, wanted.metadata, [ANNOTATION_HOME_GENERATION]),
   }),
 };
+
+/**
+ * What keeps guests apart in this cluster is about this cluster. Its namespaces of guests can be sent on, back to the home of the guests;
+ * then what that home says of them goes along.
+ */
+const isIsolation = ({ metadata: { labels = {} } }: NetworkPolicy): boolean =>
+  LABEL_PEER in labels && !(LABEL_GUEST_NETWORK_POLICY in labels);
 
 function forge({ metadata, spec = {} }: NetworkPolicy, context: MirrorContext): Forged<GuestNetworkPolicy> {
   const { spec: forged, notes } = forgePolicySpec(spec, context);
@@ -57,7 +69,7 @@ function forge({ metadata, spec = {} }: NetworkPolicy, context: MirrorContext): 
 const generationOf = ({ metadata: { uid, generation = 1 } }: Pick<NetworkPolicy, 'metadata'>): string =>
   `${uid}/${generation}`;
 
-/** Whether what the policy says now is in force over there. Addresses of pods may change later; they open, and do not close. */
+/** Whether what the policy says now is in force over there. Addresses of pods that it selects follow later, when they come and when they go. */
 export const isInForce = (policy: NetworkPolicy, copy: GuestNetworkPolicy | undefined): boolean =>
   copy !== undefined &&
   copy.metadata.annotations?.[ANNOTATION_HOME_GENERATION] === generationOf(policy) &&

@@ -45,7 +45,7 @@ export function blockReach(block: IpBlock, { prefixes }: Pick<NetworkView, 'pref
   return {
     blocks,
     allGuests,
-    isEverything: range.length === 0 && excepts.length === 0,
+    isEverything: range.family === 4 && range.length === 0 && excepts.length === 0,
     ...noteOf(block.cidr, { isSomewhere, isInPart: touched.length > 0 && !allGuests }),
   };
 }

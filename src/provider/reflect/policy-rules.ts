@@ -7,7 +7,7 @@ import {
   type GuestNetworkPolicySpec,
   type GuestPolicyPeer,
 } from '../../api/guest-network-policy.ts';
-import { matchesSelector } from '../../api/label-selector.ts';
+import { type LabelSelector, matchesSelector } from '../../api/label-selector.ts';
 import {
   type NetworkPolicySpec,
   type PolicyPeer,
@@ -26,6 +26,8 @@ export interface PolicyContext {
   world: PolicyWorld;
   network: Pick<NetworkView, 'prefixes' | 'foreignViewOf' | 'isTheirs'>;
   dns: { own: OwnDns; way: HomeDnsWay };
+  /** Whether pods over there may bear that label otherwise than at home. */
+  isOther: (labelKey: string) => boolean;
 }
 
 export interface ForgedPolicy {
@@ -48,8 +50,12 @@ export function forgePolicySpec(spec: NetworkPolicySpec, context: PolicyContext)
   const types = policyTypesOf(spec);
   const about = (what: string, at: number) => (why: string) =>
     void notes.push(`${what} rule ${at + 1}: ${why}`);
-  const rulesIn = ingress.flatMap((rule, at) => ingressRules(rule, context, about('ingress', at)));
-  const rulesOut = egress.flatMap((rule, at) => egressRules(rule, context, about('egress', at)));
+  const other = otherKey(podSelector, context);
+  if (other !== undefined)
+    notes.push(`it selects pods by the label ${other}, ${OTHER_LABEL}: it only closes`);
+  const rules = other === undefined ? { ingress, egress } : { ingress: [], egress: [] };
+  const rulesIn = rules.ingress.flatMap((rule, at) => ingressRules(rule, context, about('ingress', at)));
+  const rulesOut = rules.egress.flatMap((rule, at) => egressRules(rule, context, about('egress', at)));
   const bounded = <Rule>(what: string, rules: Rule[]): Rule[] => {
     if (rules.length > LIMITS.rules) notes.push(`${what}: rules beyond the first ${LIMITS.rules} are closed`);
     return rules.slice(0, LIMITS.rules);
@@ -66,6 +72,15 @@ export function forgePolicySpec(spec: NetworkPolicySpec, context: PolicyContext)
 }
 
 type Tell = (why: string) => void;
+
+const OTHER_LABEL = 'which pods over there do not bear as at home';
+
+/** A label in the selector that would select other pods over there; what is absent selects, too (NotIn, DoesNotExist). */
+const otherKey = (
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  { isOther }: PolicyContext,
+): string | undefined =>
+  [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)].find(isOther);
 
 function ingressRules(
   { from = [], ports = [] }: NonNullable<NetworkPolicySpec['ingress']>[number],
@@ -93,14 +108,17 @@ function egressRules(
   const add = (peers: GuestPolicyPeer[], rule: { ports?: PolicyPort[] }): void => {
     if (peers.length > 0) rules.push({ to: bounded(peers, tell), ...rule });
   };
-  const names = reach.asksDns ? dnsOf(context) : [];
+  const names = reach.asksDns || reach.dns.length > 0 ? dnsOf(context) : [];
   if (numbered.length === ports.length) {
     add([...reach.guests, ...names, ...reach.blocks, ...blocksOf(reach.pods, context)], own);
     return rules;
   }
   // Who listens at an address is not known over there, and so not what the name of a port means.
   add(reach.guests, own);
-  if (numbered.length > 0) add([...names, ...reach.blocks], withPorts(numbered));
+  if (reach.blocks.length > 0) tell('a port by its name opens no range of addresses');
+  if (numbered.length > 0) add(reach.blocks, withPorts(numbered));
+  const dnsPorts = [...numbered, ...reach.dns.flatMap((pod) => resolved(ports, pod))];
+  if (dnsPorts.length > 0) add(names, withPorts(dnsPorts));
   for (const [key, pods] of Map.groupBy(reach.pods, (pod) => JSON.stringify(resolved(ports, pod)))) {
     const own = JSON.parse(key) as PolicyPort[];
     if (own.length > 0) add(blocksOf(pods, context), withPorts(own));
@@ -136,12 +154,15 @@ interface Reach {
   /** Pods elsewhere, which are named by their addresses. */
   pods: Pod[];
   blocks: GuestPolicyPeer[];
+  /** The DNS of home is in one of the ranges. */
   asksDns: boolean;
+  /** Those of the pods that are the DNS of home. */
+  dns: Pod[];
   isEverything: boolean;
 }
 
 function reachOf(peers: readonly PolicyPeer[], context: PolicyContext, tell: Tell): Reach {
-  const reach: Reach = { guests: [], pods: [], blocks: [], asksDns: false, isEverything: false };
+  const reach: Reach = { guests: [], pods: [], blocks: [], asksDns: false, dns: [], isEverything: false };
   for (const peer of peers) {
     if (peer.ipBlock === undefined) addSelected(reach, peer, context, tell);
     else addBlock(reach, peer.ipBlock, context, tell);
@@ -166,9 +187,10 @@ function addBlock(
 function addSelected(
   reach: Reach,
   { podSelector = {}, namespaceSelector }: PolicyPeer,
-  { homeNamespace, world }: PolicyContext,
+  context: PolicyContext,
   tell: Tell,
 ): void {
+  const { homeNamespace, world } = context;
   const names =
     namespaceSelector === undefined
       ? [homeNamespace]
@@ -180,7 +202,10 @@ function addSelected(
   if (!isAll && names.length > LIMITS.namespaces) {
     tell(`namespaces beyond the first ${LIMITS.namespaces} are closed`);
   }
-  if (isAll) reach.guests.push({ pods: { podSelector, everywhere: true } });
+  const other = otherKey(podSelector, context);
+  if (other !== undefined)
+    tell(`it selects pods by the label ${other}, ${OTHER_LABEL}: those over there are closed`);
+  else if (isAll) reach.guests.push({ pods: { podSelector, everywhere: true } });
   else if (namespaceSelector === undefined) reach.guests.push({ pods: { podSelector } });
   else if (names.length > 0) {
     reach.guests.push({ pods: { podSelector, homeNamespaces: names.slice(0, LIMITS.namespaces) } });
@@ -189,7 +214,7 @@ function addSelected(
     .flatMap((name) => world.podsIn(name))
     .filter(({ metadata }) => matchesSelector(podSelector, metadata.labels ?? {}));
   reach.pods.push(...found);
-  reach.asksDns ||= found.some(isDns);
+  reach.dns.push(...found.filter(isDns));
 }
 
 const isEmpty = ({

@@ -38,9 +38,11 @@ const untilCopied = async (name = 'deny'): Promise<void> =>
 const marks = (name: string): unknown => world.body(name)?.metadata.labels?.[MARK];
 const virtualNode = (): VirtualNode =>
   world.home.storage.get('virtualnodes.tributary.dev', 'rome') as unknown as VirtualNode;
-function rule(policy: ReflectionRule['policy']): void {
+function rule(policy: ReflectionRule['policy'], drop?: string[]): void {
   const node = virtualNode();
-  const reflection = [{ group: 'networking.k8s.io', resource: 'networkpolicies', policy }];
+  const reflection = [
+    { group: 'networking.k8s.io', resource: 'networkpolicies', policy, ...(drop && { drop }) },
+  ];
   const mapping = { homeNamespace: 'shop', tenantNamespace: 'tenant', reflection };
   world.home.storage.update('virtualnodes.tributary.dev', {
     ...node,
@@ -156,6 +158,48 @@ describe('a pod', () => {
 });
 
 describe('a policy', () => {
+  test('that keeps guests apart here stays here; what the home of guests says of them goes along', async () => {
+    const made = (name: string, labels: Record<string, string>): void =>
+      void world.home.seed(networkPolicies, {
+        metadata: {
+          namespace: 'shop',
+          name,
+          generation: 1,
+          labels: { 'tributary.dev/peer': 'rome', ...labels },
+        },
+        spec: { podSelector: {} },
+      });
+    made('tributary', {});
+    made('tributary-guest-web', { 'tributary.dev/guest-network-policy': 'web' });
+    world.addPod('web');
+    await world.start();
+    await untilCopied('tributary-guest-web');
+    putInForce('tributary-guest-web');
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    expect(copy('tributary')).toBeUndefined();
+  });
+
+  test('travels as a whole, whatever a rule drops', async () => {
+    policy('deny', { podSelector: { matchLabels: { app: 'db' } }, ingress: [] });
+    rule('All', ['spec.podSelector', 'spec..x']);
+    await world.start();
+    await untilCopied();
+    expect(copy()?.spec.podSelector).toEqual({ matchLabels: { app: 'db' } });
+    await world.until('it is told', () =>
+      world.events.some((event) => event.includes('`drop` has no effect')),
+    );
+  });
+
+  test('of which the provider tells nonsense harms nobody', async () => {
+    policy('deny');
+    await world.start();
+    await untilCopied();
+    putInForce('deny', 'all of it' as never);
+    world.addPod('web');
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    expect(virtualNode().status?.stricterPolicies).toBeUndefined();
+  });
+
   test('follows the pods that it selects, wherever they are, by the addresses that the foreign cluster sees', async () => {
     world.home.seed(namespaces, { metadata: { name: 'lab', labels: { team: 'research' } } });
     const seed = (name: string, ip: string): void =>

@@ -18,6 +18,7 @@ import {
 import { forgePolicySpec, type PolicyContext } from '../../../../src/provider/reflect/policy-rules.ts';
 import { allows, type Party, type PolicyWorldModel } from '../../../support/policy-model.ts';
 import { type Chance, seeded } from '../../../support/seed.ts';
+import { withoutKeys } from '../../../../src/lib/without-keys.ts';
 import { FakeNetwork } from '../support/network.ts';
 import { NOW } from '../support/pods.ts';
 
@@ -35,7 +36,7 @@ const NAMESPACES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 /** `lab` is not offloaded. */
 const TENANTS: Readonly<Record<string, string>> = { shop: 'rome-shop', stock: 'rome-stock' };
-const PORTS = { http: 8080, metrics: 9090 };
+const PORTS = { http: 8080, metrics: 9090, dns: 53 };
 
 interface Body {
   name: string;
@@ -47,7 +48,7 @@ interface Body {
   isThird?: boolean;
 }
 const BODIES: readonly Body[] = [
-  { name: 'web', namespace: 'shop', labels: { app: 'web' }, host: '1.1', isAbroad: true },
+  { name: 'web', namespace: 'shop', labels: { app: 'web', steers: 'it' }, host: '1.1', isAbroad: true },
   { name: 'db', namespace: 'shop', labels: { app: 'db', tier: 'back' }, host: '1.2', isAbroad: true },
   { name: 'box', namespace: 'stock', labels: { app: 'box' }, host: '1.3', isAbroad: true },
   { name: 'web-home', namespace: 'shop', labels: { app: 'web' }, host: '2.1' },
@@ -77,6 +78,7 @@ const meta = (name: string): Pod['metadata'] => ({
   creationTimestamp: NOW,
 });
 const context: PolicyContext = {
+  isOther: (key) => key === 'steers' || key === 'added',
   homeNamespace: 'shop',
   network,
   dns: { own: { nameservers: ['10.96.0.10'], domain: 'cluster.local' }, way: { kind: 'NotChosen' } },
@@ -155,7 +157,7 @@ function abroadParty(body: Body, policies: readonly NetworkPolicySpec[]): Party 
     address: addressAbroad(body),
     pod: {
       namespace: TENANTS[body.namespace] ?? '',
-      labels: { ...body.labels, ...Object.fromEntries(marks) },
+      labels: { ...withoutKeys(body.labels, ['steers']), added: 'yes', ...Object.fromEntries(marks) },
       ports: PORTS,
     },
   };
@@ -286,6 +288,28 @@ describe('a policy over there is what it is at home', () => {
   });
 });
 
+describe('labels that pods over there bear otherwise', () => {
+  const deny: NetworkPolicySpec = { podSelector: {}, ingress: [] };
+  const absent = { matchExpressions: [{ key: 'steers', operator: 'DoesNotExist' as const }] };
+
+  test('a policy that selects by one only closes, and says so', () => {
+    const policies = [deny, { podSelector: absent, ingress: [{}] }];
+    const answers = tried(policies, [80]).filter(({ what }) => what.startsWith('web from'));
+    expect(open(answers, 'home')).toEqual([]);
+    expect(open(answers, 'abroad')).toEqual([]);
+    expect(forgePolicySpec(policies[1] ?? {}, context).notes).toEqual([
+      'it selects pods by the label steers, which pods over there do not bear as at home: it only closes',
+    ]);
+  });
+
+  test('a rule that selects by one opens to pods elsewhere, by what they bear', () => {
+    const policy = { podSelector: {}, ingress: [{ from: [{ podSelector: absent }] }] };
+    const answers = tried([policy], [80]).filter(({ what }) => what.startsWith('db from'));
+    expect(open(answers, 'abroad')).toContain('db from web-home:80');
+    expect(open(answers, 'abroad')).not.toContain('db from web:80');
+  });
+});
+
 describe('the outside', () => {
   const egress = (...to: PolicyPeer[]): NetworkPolicySpec => ({
     podSelector: {},
@@ -339,6 +363,9 @@ describe('the outside', () => {
     expect(asks([{ protocol: 'UDP', port: 53 }], 'UDP')).toBe(true);
     expect(asks([{ protocol: 'UDP', port: 53 }], 'TCP')).toBe(false);
     expect(asks([{ port: 443 }], 'TCP', 443)).toBe(false);
+    expect(asks([{ protocol: 'UDP', port: 'dns' }], 'UDP')).toBe(false);
+    expect(asks([{ port: 'dns' }], 'TCP')).toBe(true);
+    expect(asks([{ protocol: 'UDP', port: 5353 }], 'UDP', 5353)).toBe(true);
     expect(asks([], 'TCP')).toBe(true);
     expect(asks([], 'TCP', 443)).toBe(false);
   });
@@ -352,6 +379,7 @@ const some = <T>(chance: Chance, most: number, make: () => T): T[] =>
 
 const CIDRS = [
   '0.0.0.0/0',
+  '::/0',
   '10.0.0.0/8',
   '10.0.0.0/16',
   '10.1.0.0/16',
@@ -375,7 +403,11 @@ const anySelector = (chance: Chance): LabelSelector =>
   one<LabelSelector>(chance, [
     {},
     { matchLabels: { app: one(chance, ['web', 'db', 'box']) } },
-    { matchExpressions: [{ key: 'tier', operator: one(chance, ['Exists', 'DoesNotExist']) }] },
+    {
+      matchExpressions: [
+        { key: one(chance, ['tier', 'steers', 'added']), operator: one(chance, ['Exists', 'DoesNotExist']) },
+      ],
+    },
   ]);
 
 function anyPeer(chance: Chance): PolicyPeer {
