@@ -17,6 +17,13 @@ export const NODE_TYPE_VIRTUAL = 'virtual-node';
  * somebody pinned here by nodeName on purpose.
  */
 export const TAINT_VIRTUAL_NODE = 'tributary.dev/virtual-node';
+/** On a Node that is virtual: its role, as `kubectl get nodes` shows it. */
+export const LABEL_ROLE_VIRTUAL = 'node-role.kubernetes.io/virtual';
+/** On a Node that is virtual: what single nodes behind it have for a pod, and what is asked for it; for people. */
+export const ANNOTATION_NODE_SIZES = 'tributary.dev/node-sizes';
+export const ANNOTATION_PRICES = 'tributary.dev/prices';
+/** On a Node: the cluster autoscaler never takes it away, however empty it is. */
+export const ANNOTATION_NO_SCALE_DOWN = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 /** Keeps cloud load balancers from sending traffic to a node that has no network of its own (KEP-1143). */
 export const LABEL_EXCLUDE_BALANCERS = 'node.kubernetes.io/exclude-from-external-load-balancers';
 

@@ -1,4 +1,10 @@
-import { LABEL_EXCLUDE_BALANCERS, LABEL_NODE_TYPE, LABEL_VIRTUAL_NODE, NODE_TYPE_VIRTUAL } from './names.ts';
+import {
+  LABEL_EXCLUDE_BALANCERS,
+  LABEL_NODE_TYPE,
+  LABEL_ROLE_VIRTUAL,
+  LABEL_VIRTUAL_NODE,
+  NODE_TYPE_VIRTUAL,
+} from './names.ts';
 import type { VirtualNode } from './virtual-node.ts';
 
 export const nodeNameOf = ({ metadata, spec }: VirtualNode): string => spec.nodeName ?? metadata.name;
@@ -18,5 +24,6 @@ export function nodeLabelsOf(virtualNode: VirtualNode): Record<string, string> {
     [LABEL_NODE_TYPE]: NODE_TYPE_VIRTUAL,
     [LABEL_VIRTUAL_NODE]: metadata.name,
     [LABEL_EXCLUDE_BALANCERS]: 'true',
+    [LABEL_ROLE_VIRTUAL]: '',
   };
 }

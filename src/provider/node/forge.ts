@@ -8,6 +8,7 @@ import { parseMilli } from '../../lib/quantity.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { HomeDnsWay } from '../home-dns.ts';
+import { nodeAnnotationsOf } from './annotations.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
@@ -39,7 +40,7 @@ interface Owned {
 /** Metadata and spec of the Node: sets ours, removes what was ours before, leaves everything of others alone. */
 export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): Node {
   const labels = nodeLabelsOf(virtualNode);
-  const annotations = { ...virtualNode.spec.annotations };
+  const annotations = nodeAnnotationsOf(virtualNode);
   const { taintEffect: effect = 'NoSchedule', taints: further = [] } = virtualNode.spec;
   const own = { key: TAINT_VIRTUAL_NODE, value: virtualNode.metadata.name };
   const taints: Taint[] = effect === 'None' ? further : [{ ...own, effect }, ...further];
@@ -111,9 +112,10 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
     ],
     ...declaredFeatures(spec.declaredFeatures, contact.version),
     nodeInfo: {
-      ...EMPTY_NODE_INFO,
+      ...NODE_INFO,
       architecture: current.metadata.labels?.['kubernetes.io/arch'] ?? 'amd64',
       operatingSystem: current.metadata.labels?.['kubernetes.io/os'] ?? 'linux',
+      osImage: contact.version === undefined ? UNKNOWN_IMAGE : `Kubernetes ${contact.version}`,
       kubeletVersion: contact.version ?? 'unknown',
       containerRuntimeVersion: `tributary://${version}`,
     },
@@ -128,12 +130,13 @@ const bounded = (resources: ResourceList, room: Amounts): ResourceList =>
     }),
   );
 
-const EMPTY_NODE_INFO = {
+const UNKNOWN_IMAGE = 'Kubernetes';
+/** Required fields. A cluster has many kernels, which the provider does not tell; the machine is none. */
+const NODE_INFO = {
   bootID: '',
-  kernelVersion: '',
+  kernelVersion: 'foreign',
   kubeProxyVersion: '',
   machineID: '',
-  osImage: 'Kubernetes cluster',
   systemUUID: '',
 };
 

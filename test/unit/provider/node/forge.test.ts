@@ -101,6 +101,46 @@ describe('the Node', () => {
     expect(forgeNodeStatus(stored(node), inputs()).nodeInfo?.architecture).toBe('arm64');
   });
 
+  test('kubectl shows its role, what single nodes behind it have and what is asked; autoscalers leave it alone', () => {
+    const node = forgeNode(
+      undefined,
+      virtualNode({
+        nodeSizes: [
+          { cpu: 16 as unknown as string, memory: '32Gi' },
+          { cpu: '4', memory: '64Gi' },
+        ],
+        prices: { cpu: { amount: '0.04', currency: 'EUR' }, memory: { amount: '0.005', currency: 'EUR' } },
+      }),
+    );
+    expect(node.metadata.labels).toMatchObject({ 'node-role.kubernetes.io/virtual': '' });
+    expect(node.metadata.annotations).toMatchObject({
+      'tributary.dev/node-sizes': 'cpu 16, memory 32Gi; cpu 4, memory 64Gi',
+      'tributary.dev/prices': 'cpu 0.04 EUR, memory 0.005 EUR',
+      'cluster-autoscaler.kubernetes.io/scale-down-disabled': 'true',
+    });
+    const later = forgeNode(stored(node), virtualNode()).metadata.annotations;
+    expect(Object.keys(later ?? {}).toSorted()).toEqual([
+      'cluster-autoscaler.kubernetes.io/scale-down-disabled',
+      'tributary.dev/owned',
+    ]);
+    const annotations = { 'cluster-autoscaler.kubernetes.io/scale-down-disabled': 'false' };
+    expect(forgeNode(undefined, virtualNode({ annotations })).metadata.annotations).toMatchObject(
+      annotations,
+    );
+  });
+
+  test('its system is the foreign Kubernetes, as far as that has said anything', () => {
+    const infoOf = (version: string | undefined): object | undefined =>
+      forgeNodeStatus(current, inputs({ contact: { ...OK, version } })).nodeInfo;
+    expect(infoOf('v1.36.3')).toMatchObject({
+      osImage: 'Kubernetes v1.36.3',
+      kernelVersion: 'foreign',
+      operatingSystem: 'linux',
+      kubeletVersion: 'v1.36.3',
+    });
+    expect(infoOf(undefined)).toMatchObject({ osImage: 'Kubernetes', kubeletVersion: 'unknown' });
+  });
+
   test('what was noted as ours may be damaged', () => {
     const damaged = {
       ...current,
