@@ -10,6 +10,7 @@ import { systemClock } from '../lib/clock.ts';
 import { hostAndPort } from '../lib/endpoint.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { TributaryError } from '../lib/errors.ts';
+import type { Proxy } from '../lib/proxy.ts';
 import { Authorities } from './authorities.ts';
 
 /** The address of one API server, and how we authenticate there. */
@@ -30,6 +31,8 @@ export interface Credentials {
    * says. For addresses that somebody else has told us.
    */
   refusedCa?: string;
+  /** Through which it is reached; absent: directly. */
+  proxy?: Proxy;
   /** Default namespace of the context. */
   namespace?: string;
 }
@@ -39,6 +42,7 @@ export interface TlsTarget {
   host: string;
   port: number;
   servername?: string;
+  proxy?: Proxy;
   secureContext: ReturnType<typeof createSecureContext>;
   rejectUnauthorized: boolean;
   /** The name in the certificate may be another address than the one that we dial, and its authority may be refused. */
@@ -46,7 +50,15 @@ export interface TlsTarget {
 }
 
 export function tlsTarget(credentials: Credentials): TlsTarget {
-  const { server, ca, clientCert, tlsServerName, insecureSkipTlsVerify = false, refusedCa } = credentials;
+  const {
+    server,
+    ca,
+    clientCert,
+    tlsServerName,
+    insecureSkipTlsVerify = false,
+    refusedCa,
+    proxy,
+  } = credentials;
   const options: SecureContextOptions = { minVersion: 'TLSv1.2' };
   if (ca !== undefined) options.ca = ca;
   if (clientCert !== undefined) Object.assign(options, clientCert);
@@ -56,6 +68,7 @@ export function tlsTarget(credentials: Credentials): TlsTarget {
   return {
     host,
     port,
+    ...(proxy && { proxy }),
     // Server name indication does not allow IP addresses (RFC 6066, section 3).
     ...(isIP(name) === 0 && { servername: name }),
     checkServerIdentity: (_host, certificate) =>

@@ -3,6 +3,7 @@ import { Backoff, type BackoffOptions } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { abortError, startDeadline, untilAborted } from '../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
+import { connectThrough, throughText } from './connect-proxy.ts';
 import type { TlsTarget } from './credentials.ts';
 
 export interface DialOptions {
@@ -21,15 +22,26 @@ export interface DialOptions {
  */
 const TCP_KEEPALIVE_MS = 15_000;
 
-/** Resolves with a TLS connection whose handshake is verified; otherwise throws Unreachable. */
+/** Directly, or through the proxy that the target names. Resolves with a TLS connection whose handshake is verified; otherwise throws Unreachable. */
 export async function dial(options: DialOptions): Promise<TLSSocket> {
   const { clock, target, protocols, timeoutMs, allowHalfOpen = false, signal } = options;
+  const { proxy, ...tls } = target;
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const where = `${target.host}:${target.port}`;
-  using deadline = startDeadline(clock, timeoutMs, `connecting to ${where}`, signal);
+  const what = `connecting to ${where}${proxy === undefined ? '' : ` ${throughText(proxy)}`}`;
+  using deadline = startDeadline(clock, timeoutMs, what, signal);
   if (deadline.signal.aborted) throw abortError(deadline.signal);
+  const carrier =
+    proxy === undefined
+      ? undefined
+      : await connectThrough(proxy, target, { allowHalfOpen, signal: deadline.signal });
   // A variable, since Node's types do not know that `connect` takes allowHalfOpen.
-  const how = { ...target, ALPNProtocols: [...protocols], allowHalfOpen };
+  const how = {
+    ...tls,
+    ALPNProtocols: [...protocols],
+    allowHalfOpen,
+    ...(carrier && { socket: carrier }),
+  };
   const socket = connect(how);
   const onError = (cause: Error): void => reject(unreachable(where, cause));
   const onClose = (): void => reject(unreachable(where, new Error('closed during the handshake')));

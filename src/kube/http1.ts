@@ -1,10 +1,35 @@
 import type { IncomingMessage } from 'node:http';
-import { Agent, request as httpsRequest } from 'node:https';
+import { Agent, type AgentOptions, request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { abortError } from '../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import type { RawResponse } from './client.ts';
 import type { TlsTarget } from './credentials.ts';
 import type { Failure, WireRequest } from './http2-connection.ts';
+
+/** Keeps connections that are dialled as all others are, perhaps through a proxy. */
+class DialledAgent extends Agent {
+  readonly #dial: (signal: AbortSignal) => Promise<TLSSocket>;
+  readonly #closed = new AbortController();
+
+  constructor(dial: (signal: AbortSignal) => Promise<TLSSocket>, options: AgentOptions) {
+    super(options);
+    this.#dial = dial;
+  }
+
+  override createConnection(
+    _options: unknown,
+    done: (error: Error | null, socket?: Duplex) => void,
+  ): undefined {
+    this.#dial(this.#closed.signal).then((socket) => done(null, socket), done);
+  }
+
+  override destroy(): void {
+    this.#closed.abort();
+    super.destroy();
+  }
+}
 
 /**
  * Requests over HTTP/1.1 with kept connections, for servers that offer no HTTP/2 (some proxies, and API servers
@@ -13,11 +38,11 @@ import type { Failure, WireRequest } from './http2-connection.ts';
  */
 export class Http1 {
   readonly #target: TlsTarget;
-  readonly #agent: Agent;
+  readonly #agent: DialledAgent;
 
-  constructor(target: TlsTarget) {
+  constructor(target: TlsTarget, dial: (signal: AbortSignal) => Promise<TLSSocket>) {
     this.#target = target;
-    this.#agent = new Agent({
+    this.#agent = new DialledAgent(dial, {
       keepAlive: true,
       keepAliveMsecs: 15_000,
       scheduling: 'lifo',
@@ -29,7 +54,7 @@ export class Http1 {
     const { method, path, headers, body, signal } = request;
     if (signal?.aborted === true) throw abortError(signal);
     const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Failure>();
-    const { host: hostname, ...target } = this.#target;
+    const { host: hostname, proxy: _proxy, ...target } = this.#target;
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
     const outgoing = httpsRequest({
       ...target,

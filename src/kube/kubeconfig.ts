@@ -5,6 +5,7 @@ import { createSecureContext } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import { type Fields, isFields } from '../lib/fields.ts';
+import { parseProxy } from '../lib/proxy.ts';
 import { type Credentials, rereadToken } from './credentials.ts';
 
 export interface KubeconfigOptions {
@@ -74,8 +75,7 @@ async function clusterPart(
   cluster: Fields,
   where: string,
   options: KubeconfigOptions,
-): Promise<Pick<Credentials, 'server' | 'ca' | 'tlsServerName' | 'insecureSkipTlsVerify'>> {
-  if (cluster['proxy-url'] !== undefined) throw invalid(`${where}: proxy-url is not supported`);
+): Promise<Pick<Credentials, 'server' | 'ca' | 'tlsServerName' | 'insecureSkipTlsVerify' | 'proxy'>> {
   const ca = await dataOrFile(cluster, 'certificate-authority', where, options);
   const skip = cluster['insecure-skip-tls-verify'] === true;
   if (skip && ca !== undefined) {
@@ -83,11 +83,13 @@ async function clusterPart(
   }
   if (ca !== undefined) checkCertificate(ca, `${where}: certificate-authority`);
   const tlsServerName = textOf(cluster, 'tls-server-name', where);
+  const proxy = textOf(cluster, 'proxy-url', where);
   return {
     server: serverUrl(textOf(cluster, 'server', where), where),
     ...(ca === undefined ? {} : { ca }),
     ...(tlsServerName === undefined ? {} : { tlsServerName }),
     ...(skip ? { insecureSkipTlsVerify: true } : {}),
+    ...(proxy === undefined ? {} : { proxy: parseProxy(proxy, `kubeconfig: ${where}: proxy-url`) }),
   };
 }
 

@@ -34,15 +34,16 @@ export interface CarrierStats {
 /** Requests over TLS: HTTP/2 or, where the server has none, HTTP/1.1. */
 export class Sockets {
   readonly #target: TlsTarget;
+  readonly #dial: (protocols: readonly string[], signal: AbortSignal) => Promise<TLSSocket>;
   readonly #pool: Http2Pool;
   #http1: Http1 | undefined;
 
   constructor(credentials: Credentials, options: SocketsOptions) {
     this.#target = tlsTarget(credentials);
     const { clock, connectTimeoutMs = 10_000, pingIdleMs = 15_000, pingTimeoutMs = 10_000, redial } = options;
-    const protocols = ['h2', 'http/1.1'];
-    const attempt = async (signal: AbortSignal): Promise<TLSSocket> =>
+    this.#dial = async (protocols, signal) =>
       dial({ clock, target: this.#target, protocols, timeoutMs: connectTimeoutMs, signal });
+    const attempt = async (signal: AbortSignal): Promise<TLSSocket> => this.#dial(['h2', 'http/1.1'], signal);
     this.#pool = new Http2Pool({
       clock,
       pingIdleMs,
@@ -69,7 +70,7 @@ export class Sockets {
       const outcome = await this.#pool.request(wire);
       if (outcome !== NO_HTTP2) return outcome;
       // For good: a server with HTTP/2 speaks HTTP/1.1 as well, so nothing breaks if it gains it later.
-      this.#http1 ??= new Http1(this.#target);
+      this.#http1 ??= new Http1(this.#target, async (signal) => this.#dial(['http/1.1'], signal));
     }
     return this.#http1.request(wire);
   }

@@ -84,6 +84,11 @@ test('a client certificate, a server name, a path', async () => {
   });
 });
 
+test('a proxy, as kubectl knows it', async () => {
+  const { proxy } = await parseKubeconfig(config({ cluster: { 'proxy-url': 'http://p.example:3128' } }));
+  expect(proxy).toMatchObject({ host: 'p.example', port: 3128 });
+});
+
 test.each<[string, () => string, string]>([
   ['no text', () => '', 'not a mapping'],
   ['a list', () => '[]', 'not a mapping'],
@@ -114,7 +119,12 @@ test.each<[string, () => string, string]>([
   ['a bad CA', () => config({ cluster: { 'certificate-authority-data': base64('x') } }), 'is not a PEM'],
   ['no base64', () => config({ cluster: { 'certificate-authority-data': '§' } }), 'is not base64'],
   ['skip and a CA', () => config({ cluster: { 'insecure-skip-tls-verify': true } }), 'exclude each other'],
-  ['a proxy', () => config({ cluster: { 'proxy-url': 'http://p' } }), 'proxy-url is not supported'],
+  [
+    'a SOCKS proxy',
+    () => config({ cluster: { 'proxy-url': 'socks5://p' } }),
+    'scheme socks5 is not supported',
+  ],
+  ['a number for a proxy', () => config({ cluster: { 'proxy-url': 3128 } }), 'proxy-url must be a string'],
   ['exec', () => config({ user: { exec: { command: 'rm' } } }), 'a token or a client certificate'],
   ['an auth provider', () => config({ user: { 'auth-provider': {} } }), 'uses auth-provider'],
   ['impersonation', () => config({ user: { as: 'system:admin' } }), 'uses as'],
