@@ -4,6 +4,7 @@ import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts'
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
+import { proxySettings, type ProxySettings } from './lib/proxy.ts';
 import { overlaps, parseAddress, parsePrefix } from './lib/prefix.ts';
 import { MAX_NAMESERVERS } from './lib/resolv-conf.ts';
 
@@ -98,6 +99,8 @@ export interface AgentConfig {
   leaseSeconds: number;
   /** Role `gateway`: seconds between two probes of a peer; default 1. */
   probeSeconds: number;
+  /** Roles `cluster` and `peer`: the way out to other clusters, from $HTTPS_PROXY and $NO_PROXY; default: directly. */
+  proxies: ProxySettings | undefined;
   /** Name of this process among replicas; default $POD_NAME, then the host name. */
   identity: string;
 }
@@ -220,6 +223,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     tunnelMtu: mtu('tunnel-mtu', 1420),
     leaseSeconds: seconds('lease-seconds', 15, 1),
     probeSeconds: seconds('probe-seconds', 1, 1),
+    proxies: proxiesOf(env, mistakes),
     identity: env['POD_NAME'] ?? hostname,
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
@@ -237,6 +241,15 @@ function apiServersOf(
   if (home !== undefined && homeApiServer === undefined)
     mistakes.push(`--home-api-server: "${home}" is not HOST:PORT or [IPv6]:PORT`);
   return { apiServer: api, homeApiServer };
+}
+
+function proxiesOf(env: ConfigSource['env'], mistakes: string[]): ProxySettings | undefined {
+  try {
+    return proxySettings(env);
+  } catch (error) {
+    mistakes.push(errorMessage(error));
+    return undefined;
+  }
 }
 
 function offloadOf(

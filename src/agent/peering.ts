@@ -325,6 +325,7 @@ export class Peering {
       ...(homeApiServer && { homeApiServer }),
       ours: this.#ours.read,
       drain: { evictMs: drainSeconds * 1000 },
+      ...present({ proxies: parts.config.proxies }),
       allowLoopback: isOnLoopback(credentials.server),
     });
   }
@@ -346,6 +347,7 @@ export class Peering {
     const { clusterName, advertise } = parts.config;
     return new LinkRegistry({
       allowLoopback: isOnLoopback(credentials.server),
+      ...present({ proxies: parts.config.proxies }),
       clock: parts.clock,
       log: parts.log.named('links'),
       random: systemRandom,

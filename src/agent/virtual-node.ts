@@ -137,7 +137,7 @@ export class VirtualNodeAgent implements Component {
     const provider = new Provider({
       virtualNode,
       home,
-      foreign: { homeCa },
+      foreign: { homeCa, proxies: parts.config.proxies },
       events,
       metrics: controllerMetrics(registry),
       nodeAddress: address,

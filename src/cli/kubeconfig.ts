@@ -1,5 +1,8 @@
 import type { RequestOptions } from 'node:https';
+import { processEnvironment } from '../config.ts';
 import type { Credentials } from '../kube/credentials.ts';
+import { hostAndPort } from '../lib/endpoint.ts';
+import { parseProxy, type Proxy, proxyFor, proxySettings } from '../lib/proxy.ts';
 import type { KubeConfig } from './kube-config.ts';
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 import {
@@ -39,9 +42,17 @@ async function readKubeconfig({ kubeconfig, context }: Where): Promise<Spoken> {
       cause: error,
     });
   }
-  const credentials = credentialsOf(new URL(cluster?.server ?? ''), options);
+  const server = new URL(cluster?.server ?? '');
+  const proxy = proxyTo(server, cluster?.proxyUrl);
+  const credentials = { ...credentialsOf(server, options), ...(proxy && { proxy }) };
   return { context: config.getCurrentContext(), user, credentials };
 }
+
+/** As kubectl finds it. */
+const proxyTo = (server: URL, named = ''): Proxy | undefined =>
+  named === ''
+    ? proxyFor(proxySettings(processEnvironment()), hostAndPort(server))
+    : parseProxy(named, 'proxy-url of the kubeconfig');
 
 /** An error of a request to that cluster, said for people. What cannot be explained is returned as it is. */
 export async function explained(error: unknown, where: Where, now: number): Promise<unknown> {

@@ -22,6 +22,8 @@ export interface PeerAccess {
   certificateAuthorityData?: string;
   /** The name in the serving certificate, where `server` is another one. */
   tlsServerName?: string;
+  /** Of the HTTP proxy through which the peer reaches it. */
+  proxyUrl?: string;
   token: string;
   /** The first of its tenant namespaces, for people who use the file by hand. */
   namespace?: string;
@@ -46,7 +48,7 @@ export const peerAccount = (peer: string): { namespace: string; name: string } =
 });
 
 export function forgeKubeconfig(access: PeerAccess): Kubeconfig {
-  const { peer, server, certificateAuthorityData, tlsServerName, token, namespace } = access;
+  const { peer, server, certificateAuthorityData, tlsServerName, proxyUrl, token, namespace } = access;
   checkedLabel('peer', peer);
   if (!URL.canParse(server) || new URL(server).protocol !== 'https:') {
     throw new TributaryError('Invalid', `server "${server}" is not an https URL`);
@@ -65,6 +67,7 @@ export function forgeKubeconfig(access: PeerAccess): Kubeconfig {
             'certificate-authority-data': certificateAuthorityData,
           }),
           ...(tlsServerName !== undefined && { 'tls-server-name': tlsServerName }),
+          ...(proxyUrl !== undefined && { 'proxy-url': proxyUrl }),
         },
       },
     ],

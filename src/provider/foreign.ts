@@ -12,9 +12,11 @@ import { Informer } from '../kube/informer.ts';
 import { parseKubeconfig } from '../kube/kubeconfig.ts';
 import { SwitchableClient } from '../kube/switchable-client.ts';
 import type { Clock } from '../lib/clock.ts';
+import { hostAndPort } from '../lib/endpoint.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners } from '../lib/listeners.ts';
+import { proxyFor, type ProxySettings } from '../lib/proxy.ts';
 import type { ContactReason } from './node/contact.ts';
 
 export interface ForeignClusterOptions extends Basics {
@@ -24,6 +26,8 @@ export interface ForeignClusterOptions extends Basics {
   secretRef: KubeconfigSecretRef;
   /** PEM of the authorities of the home API server. */
   homeCa?: string | undefined;
+  /** The way out, where a person's kubeconfig names none; default: directly. */
+  proxies?: ProxySettings | undefined;
 }
 
 /**
@@ -107,7 +111,7 @@ export class ForeignCluster implements Component {
       const text = Buffer.from(data, 'base64').toString('utf8');
       // Never files: the text may have come from a peer.
       const named = await parseKubeconfig(text, { allowFiles: false, clock });
-      const credentials = { ...named, ...this.#refused(secret) };
+      const credentials = { ...named, ...this.#refused(secret), ...this.#through(secret, named) };
       this.#token = credentials.token;
       // A renewed token must fail no request and end no watch.
       if (this.#credentials === undefined || !sameButToken(this.#credentials, credentials)) {
@@ -126,6 +130,13 @@ export class ForeignCluster implements Component {
     const { homeCa } = this.#options;
     const isOfPeer = secret?.metadata.labels?.[LABEL_PROVIDER] !== undefined;
     return isOfPeer && homeCa !== undefined ? { refusedCa: homeCa } : {};
+  }
+
+  /** The kubeconfig of a peer says all of it, since role `cluster` has written it: a link begins in this cluster. */
+  #through(secret: Secret | undefined, { proxy: named, server }: Credentials): Pick<Credentials, 'proxy'> {
+    const isOfPeer = secret?.metadata.labels?.[LABEL_PROVIDER] !== undefined;
+    const proxy = named ?? (isOfPeer ? undefined : proxyFor(this.#options.proxies, hostAndPort(server)));
+    return proxy === undefined ? {} : { proxy };
   }
 
   /** When the credential in use ends, in milliseconds since 1970; undefined: nobody knows. */

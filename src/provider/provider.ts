@@ -53,7 +53,7 @@ interface ProviderOptions extends Basics {
   virtualNode: VirtualNode;
   home: KubeClient;
   /** How the foreign API server is reached, and where no peer may lead us. */
-  foreign?: Pick<ForeignClusterOptions, 'connect' | 'homeCa'>;
+  foreign?: Pick<ForeignClusterOptions, 'connect' | 'homeCa' | 'proxies'>;
   events: EventRecorder;
   metrics?: ControllerMetrics;
   /** Where the home API server reaches the kubelet API. */

@@ -17,6 +17,7 @@ import {
   BORROWING_LEASE_RIGHTS,
   BORROWING_SYSTEM_RIGHTS,
 } from '../../src/peering/borrowing/rights.ts';
+import type { BorrowingOptions } from '../../src/peering/borrowing/borrowing.ts';
 import { type Access, forgeSecret, readSecret, secretName } from '../../src/peering/borrowing/secret.ts';
 import type { ApiAccess } from '../../src/peering/protocol/documents.ts';
 import { ForeignCluster } from '../../src/provider/foreign.ts';
@@ -25,6 +26,7 @@ import { selfSigned } from '../support/certificate.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { rightsAccount, SYSTEM } from '../support/labs/rights-account.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
+import { ConnectProxy } from '../support/network/connect-proxy.ts';
 import { BorrowingWorld } from '../support/peering/borrowing-world.ts';
 import { Relay } from '../support/peering/relay.ts';
 
@@ -101,9 +103,9 @@ const isGone = async (read: Promise<unknown>): Promise<boolean> =>
   );
 
 /** A consumer to which the provider says that. */
-async function told(api: ApiAccess): Promise<string> {
+async function told(api: ApiAccess, more: Pick<BorrowingOptions, 'proxies'> = {}): Promise<string> {
   const resolve = async (host: string): Promise<string[]> => Promise.resolve(host === NAME ? leadsTo : []);
-  const bounds = { ours: () => places.read(), allowLoopback: true, resolve };
+  const bounds = { ours: () => places.read(), allowLoopback: true, resolve, ...more };
   const made = (world = new BorrowingWorld(admin, connect(), undefined, bounds));
   made.provider.api = api;
   await made.start();
@@ -194,6 +196,29 @@ test(
     expect(await agentWith({ namespace: SYSTEM, name: secretName(provider) })).toBe('answered');
     expect(theirs.tokens).toHaveLength(1);
     expect(relay.connections).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'an API server that only a proxy reaches: the agent goes through it, with its user and password',
+  async () => {
+    const theirs = await theirApiServer('127.0.0.1');
+    const proxy = await new ConnectProxy().start();
+    closing.push(async () => proxy.stop());
+    // Nobody is there from here.
+    leadsTo = ['10.77.0.9'];
+    const target = `10.77.0.9:${theirs.port}`;
+    proxy.routes.set(target, theirs.port);
+    const api = { server: `https://${NAME}:${theirs.port}`, ca: theirs.ca };
+    const provider = await told(api, { proxies: proxy.settings('', 'me:secret') });
+    expect(await access(provider)).toMatchObject({ how: 'Direct', server: `https://${target}` });
+    expect(await agentWith({ namespace: SYSTEM, name: secretName(provider) })).toBe('answered');
+    expect(theirs.tokens).toHaveLength(1);
+    const authorization = `Basic ${Buffer.from('me:secret').toString('base64')}`;
+    expect(new Set(proxy.asked.map((asked) => JSON.stringify(asked)))).toEqual(
+      new Set([JSON.stringify({ target, authorization })]),
+    );
   },
   TIMEOUT_MS,
 );

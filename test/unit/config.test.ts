@@ -29,6 +29,18 @@ describe('configuration of an agent', () => {
     expect(parse({ 'node-address': '10.0.0.2' }, env).nodeAddress).toBe('10.0.0.2');
   });
 
+  test('the environment says how to get out to other clusters', () => {
+    const env = { HTTPS_PROXY: 'http://proxy.example:3128', NO_PROXY: '.corp.example' };
+    expect(parse({}, env).proxies).toMatchObject({
+      proxy: { host: 'proxy.example', port: 3128 },
+      except: '.corp.example',
+    });
+    expect(parse().proxies).toBeUndefined();
+    expect(() => parse({}, { HTTPS_PROXY: 'socks5://x' })).toThrow(
+      '$HTTPS_PROXY: a proxy of the scheme socks5',
+    );
+  });
+
   test('is frozen', () => {
     expect(Object.isFrozen(parse())).toBe(true);
   });

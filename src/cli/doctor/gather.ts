@@ -3,7 +3,10 @@ import type { PolicyRule } from '../../api/rbac.ts';
 import { forgeCluster } from '../../deploy/cluster.ts';
 import type { ExpectedRights, Facts } from '../../doctor/facts.ts';
 import { readFacts } from '../../doctor/read-facts.ts';
+import { processEnvironment } from '../../config.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { present } from '../../lib/fields.ts';
+import { proxySettings } from '../../lib/proxy.ts';
 import { Dialer } from '../../peering/link/dialer.ts';
 import { VERSION } from '../../version.ts';
 import type { Session } from '../peering/environment.ts';
@@ -38,7 +41,10 @@ function expectedRights(): ExpectedRights[] {
 /** The ClusterID that is proved at an endpoint. Nobody needs an identity to ask. */
 async function whoAnswers(endpoint: string, signal: AbortSignal, clock: Clock): Promise<string> {
   try {
-    const { socket, peer } = await new Dialer({ clock }).secure(endpoint, signal);
+    const { socket, peer } = await new Dialer({
+      clock,
+      ...present({ proxies: proxySettings(processEnvironment()) }),
+    }).secure(endpoint, signal);
     socket.destroy();
     return peer.clusterID;
   } catch (error) {

@@ -13,6 +13,7 @@ import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { ProxySettings } from '../../lib/proxy.ts';
 import { isSignedBy } from '../contract.ts';
 import type { PolicyEffect } from '../policy/policy-status.ts';
 import type {
@@ -70,6 +71,8 @@ export interface BorrowingOptions extends ControllerBasics {
   ours?: () => OurPlaces;
   /** For development: whether a provider's API server may be on this machine's loopback. Default false. */
   allowLoopback?: boolean;
+  /** The way out to providers' API servers; default: directly. */
+  proxies?: ProxySettings;
   /** Default: as this host does. */
   resolve?: Resolve;
   /** How long pods may take to leave when a peering ends. Default 300 000 as budgets allow, 30 000 to end then. */
@@ -116,10 +119,10 @@ export class Borrowing implements BorrowingSide {
     });
     const wake = (clusterID: string): void => this.#controller.add(clusterID);
     const common = { ...options, random, log, wake };
-    const { ours = () => NO_PLACES, allowLoopback = false, resolve } = options;
+    const { ours = () => NO_PLACES, allowLoopback = false, proxies, resolve } = options;
     this.#access = new AccessFinder({
       ...common,
-      ...accessBounds({ ours, allowLoopback, clock, resolve }),
+      ...accessBounds({ ours, allowLoopback, clock, proxies, resolve }),
     });
     this.#credentials = new CredentialRenewer(common);
     const reconciler = this.#reconciler();

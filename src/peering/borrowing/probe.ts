@@ -10,6 +10,7 @@ import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { hostAndPort, joinEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
+import { proxyFor, type ProxySettings } from '../../lib/proxy.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 import { ourAddresses, type OurPlaces, plain, refuseOurs, type Resolve } from './our-places.ts';
 
@@ -17,6 +18,8 @@ export interface ProbeOptions {
   ours: OurPlaces;
   allowLoopback: boolean;
   clock: Clock;
+  /** Asked for each address, as the agent will use the address alone. */
+  proxies?: ProxySettings | undefined;
   resolve?: Resolve;
 }
 
@@ -83,7 +86,7 @@ function authoritiesIn(pem: string): X509Certificate[] {
  * address may not be used, Unreachable where nobody answers correctly.
  */
 export async function probe(api: ApiAccess, options: ProbeOptions, signal: AbortSignal): Promise<ApiAccess> {
-  const { clock, ours, resolve = resolveAll } = options;
+  const { clock, ours, proxies, resolve = resolveAll } = options;
   const server = new URL(api.server);
   const named = present({ ca: api.ca, tlsServerName: api.serverName, refusedCa: ours.ca });
   const target = tlsTarget({ server, ...named });
@@ -95,7 +98,8 @@ export async function probe(api: ApiAccess, options: ProbeOptions, signal: Abort
   for (const address of addresses) refuseOurs({ address, port: target.port }, own);
   const address = await firstToAnswer(addresses, async (host) => {
     const at = { clock, protocols: ALPN, timeoutMs: PROBE_TIMEOUT_MS, signal: deadline.signal };
-    const socket = await dial({ ...at, target: { ...target, host } });
+    const proxy = proxyFor(proxies, { host, port: target.port });
+    const socket = await dial({ ...at, target: { ...target, host, ...(proxy && { proxy }) } });
     socket.destroy();
   });
   return pinned(api, address);

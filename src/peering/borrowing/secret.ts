@@ -8,6 +8,8 @@ import {
   LABEL_PROVIDER,
 } from '../../api/names.ts';
 import type { Draft, Secret } from '../../api/wire.ts';
+import { hostAndPort } from '../../lib/endpoint.ts';
+import { proxyFor, type ProxySettings } from '../../lib/proxy.ts';
 import { forgeKubeconfig, type Kubeconfig } from '../tenant-kubeconfig.ts';
 
 const KEY = 'kubeconfig';
@@ -37,18 +39,24 @@ export interface StoredAccess {
   credential: HeldCredential;
 }
 
-/** The Secret that the agent reads. The same content has always the same form, so that it can be compared. */
+/**
+ * The Secret that the agent reads. The same content has always the same form, so that it can be compared. The agent reads no
+ * environment for it: the listener of a link is in this cluster, and no proxy leads there.
+ */
 export function forgeSecret(
   provider: string,
   systemNamespace: string,
   { access, credential }: StoredAccess,
+  proxies?: ProxySettings,
 ): Draft<Secret> {
   const { how, server, ca, serverName } = access;
+  const proxy = how === 'Direct' ? proxyFor(proxies, hostAndPort(new URL(server))) : undefined;
   const kubeconfig = forgeKubeconfig({
     peer: provider,
     server,
     ...(ca !== undefined && { certificateAuthorityData: Buffer.from(ca).toString('base64') }),
     ...(serverName !== undefined && { tlsServerName: serverName }),
+    ...(proxy && { proxyUrl: proxy.url }),
     token: credential.token,
   });
   return {

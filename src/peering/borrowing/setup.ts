@@ -8,6 +8,7 @@ import type { Basics } from '../../lib/basics.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
+import type { ProxySettings } from '../../lib/proxy.ts';
 import type { AgentLauncher, WantedAgent } from '../ports.ts';
 import type { AccessFinder, AccessState } from './access.ts';
 import type { BorrowingCaches } from './caches.ts';
@@ -26,6 +27,8 @@ interface SetupOptions {
   nodes: NodeSetup;
   agents: AgentSetup;
   systemNamespace: string;
+  /** Through which agents reach API servers of providers. */
+  proxies?: ProxySettings;
   /** How the last stream to that provider was made. */
   wayTo?: (clusterID: string) => 'Link' | 'DialBack' | undefined;
 }
@@ -118,13 +121,13 @@ export class Setup {
     { access }: AccessState,
     { held }: CredentialState,
   ): Promise<StoredAccess | undefined> {
-    const { client, caches, systemNamespace } = this.#options;
+    const { client, caches, systemNamespace, proxies } = this.#options;
     const current = caches.secretOf(clusterID);
     const stored = this.#stored(clusterID);
     const way = access ?? stored?.access;
     if (way === undefined || held === undefined) return stored;
     const next = { access: way, credential: held };
-    const desired = forgeSecret(clusterID, systemNamespace, next);
+    const desired = forgeSecret(clusterID, systemNamespace, next, proxies);
     if (current === undefined) {
       await client.create(secrets, desired, { signal });
       return next;

@@ -1,11 +1,13 @@
 import { lookup } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { TributaryError, errorCode, errorMessage } from '../../lib/errors.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { connectThrough, throughText } from '../../kube/connect-proxy.ts';
+import { proxyFor, type Proxy, type ProxySettings } from '../../lib/proxy.ts';
 import { presentedChain, verifyChain } from '../identity/verify.ts';
 import { serverNameOf } from '../identity/certificate.ts';
 import type { PeerIdentity } from '../ports.ts';
@@ -21,9 +23,12 @@ export interface DialerOptions {
   clock: Clock;
   /**
    * Whether that endpoint may lead to that address. It is asked for each address that a name has, and only those that may be are
-   * dialled. Default: any may, since people have named the endpoints.
+   * dialled. A name is asked for as well where a proxy would look it up: only the proxy sees its addresses then. Default: any
+   * may, since people have named the endpoints.
    */
   mayDial?: (endpoint: string, address: string) => boolean;
+  /** The way out; default: directly. */
+  proxies?: ProxySettings;
   /** How long the DNS look-up, TCP and TLS may take together, and then again the upgrade. Default 5 s. */
   connectMs?: number;
 }
@@ -73,18 +78,21 @@ export class Dialer {
 
   /** The caller owns the socket. Throws Unreachable, or Unauthorized if the certificates prove no identity. */
   async secure(endpoint: string, signal: AbortSignal): Promise<Secured> {
-    const { certificate, clock, mayDial = () => true } = this.#options;
+    const { certificate, clock, proxies, mayDial = () => true } = this.#options;
     const { host, port } = parseEndpoint(endpoint);
     const isAllowed = (address: string): boolean => mayDial(endpoint, address);
     // Node does not look up an address.
     if (isIP(host) !== 0 && !isAllowed(host)) throw neverDialled(endpoint);
     const own = certificate?.current();
-    using deadline = startDeadline(clock, this.#connectMs, `connection to ${endpoint}`, signal);
+    const proxy = proxyFor(proxies, { host, port });
+    const what = `connection to ${endpoint}${proxy === undefined ? '' : ` ${throughText(proxy)}`}`;
+    using deadline = startDeadline(clock, this.#connectMs, what, signal);
+    const carrier = proxy && (await throughProxy({ proxy, endpoint, isAllowed, signal: deadline.signal }));
     // No authority has to have signed the certificates: `verifyChain` below checks which identity they prove.
     const socket = connect({
       host,
       port,
-      lookup: checkedLookup(isAllowed, endpoint),
+      ...(carrier === undefined ? { lookup: checkedLookup(isAllowed, endpoint) } : { socket: carrier }),
       ...(own && { cert: own.certificate, key: own.key }),
       ca: [],
       rejectUnauthorized: false,
@@ -152,6 +160,14 @@ export class Dialer {
 const neverDialled = (endpoint: string): TributaryError =>
   new TributaryError('Unreachable', `${endpoint}: no other cluster can be there, so it is not dialled`);
 
+const unresolved = (endpoint: string, error: Error): Error =>
+  errorCode(error) === 'Unreachable'
+    ? error
+    : new TributaryError(
+        'Unreachable',
+        `${endpoint}: ${errorMessage(error)}; a name that a peer has told is looked up in this cluster, and not by the proxy`,
+      );
+
 /** As the system looks names up, without the addresses that are not allowed: what was checked is what is dialled. */
 const checkedLookup =
   (isAllowed: (address: string) => boolean, endpoint: string): LookupFunction =>
@@ -164,6 +180,29 @@ const checkedLookup =
       return options.all === true ? done(null, allowed) : done(null, first.address, first.family);
     });
   };
+
+/**
+ * A name of which only its addresses may be dialled is looked up here, and the proxy is given an address: what was checked is what
+ * is dialled, also from there.
+ */
+async function throughProxy(way: {
+  proxy: Proxy;
+  endpoint: string;
+  isAllowed: (address: string) => boolean;
+  signal: AbortSignal;
+}): Promise<Socket> {
+  const { proxy, endpoint, isAllowed, signal } = way;
+  const { host, port } = parseEndpoint(endpoint);
+  if (isAllowed(host)) return connectThrough(proxy, { host, port }, { signal });
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  checkedLookup(isAllowed, endpoint)(host, { all: true }, (error, found) => {
+    const [first] = Array.isArray(found) ? found : [];
+    if (first === undefined) reject(unresolved(endpoint, error ?? neverDialled(endpoint)));
+    else resolve(first.address);
+  });
+  const address = await untilAborted(promise, signal);
+  return connectThrough(proxy, { host: address, port }, { signal });
+}
 
 async function established(socket: TLSSocket, endpoint: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -6,6 +6,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { LogFields } from '../../lib/log.ts';
 import { isDialable } from '../../lib/never-dialled.ts';
+import type { ProxySettings } from '../../lib/proxy.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import type {
@@ -54,6 +55,8 @@ export interface LinkRegistryOptions extends HelloOptions, Basics {
   rates?: Rates;
   /** Whether peers may say that they are on our own host: it is so where all runs on one. */
   allowLoopback?: boolean;
+  /** The way out to peers; default: directly. */
+  proxies?: ProxySettings;
 }
 
 /** Whose link, or which target, has changed. */
@@ -92,11 +95,12 @@ export class LinkRegistry implements PeerLinks, Component {
     const { clock, log, certificate, lending, dialBack, random, times } = options;
     this.#times = { ...DEFAULT_TIMES, ...DEFAULT_DIAL_TIMES, ...times };
     this.#quiet = new QuietLog({ log, clock });
-    const { allowLoopback = false } = options;
+    const { allowLoopback = false, proxies } = options;
     this.#dialer = new Dialer({
       certificate,
       clock,
       connectMs: this.#times.connectMs,
+      ...(proxies && { proxies }),
       mayDial: (endpoint, address) =>
         isDialable(address, { allowLoopback }) || this.#targets.isChosenHere(endpoint),
     });

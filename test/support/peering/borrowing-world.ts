@@ -46,7 +46,7 @@ export class BorrowingWorld {
     admin: KubeClient,
     client: KubeClient,
     drain: DrainLimits = { evictMs: DRAIN_MS, endMs: 1000 },
-    bounds: Partial<Pick<BorrowingOptions, 'ours' | 'allowLoopback' | 'resolve'>> = {},
+    bounds: Partial<Pick<BorrowingOptions, 'ours' | 'allowLoopback' | 'resolve' | 'proxies'>> = {},
   ) {
     this.client = client;
     this.agents = new RealAgents(admin);

@@ -12,7 +12,7 @@ import { errorMessage, TributaryError } from '../../../src/lib/errors.ts';
 let folder: string;
 const before = process.env['KUBECONFIG'];
 
-const write = (name: string): string => {
+const write = (name: string, cluster: Record<string, string> = {}): string => {
   const file = join(folder, name);
   writeFileSync(
     file,
@@ -20,7 +20,7 @@ const write = (name: string): string => {
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': name,
-      clusters: [{ name, cluster: { server: `https://${name}.example.org:6443` } }],
+      clusters: [{ name, cluster: { server: `https://${name}.example.org:6443`, ...cluster } }],
       users: [{ name, user: { token: name } }],
       contexts: [{ name, context: { cluster: name, user: name } }],
     }),
@@ -47,6 +47,25 @@ test('of several files the first one says where we are, as for kubectl', async (
 test('a named context is found in any of them', async () => {
   const { server } = await kubectlCredentials({ kubeconfig: undefined, context: 'milan' });
   expect(server.hostname).toBe('milan.example.org');
+});
+
+test('the proxy is that of the kubeconfig, else that of the environment, as for kubectl', async () => {
+  const of = async (where: Partial<Where>): Promise<string | undefined> =>
+    (await kubectlCredentials({ kubeconfig: undefined, context: undefined, ...where })).proxy?.host;
+  const named = write('oslo', { 'proxy-url': 'http://named.example:3128' });
+  const kept = { HTTPS_PROXY: process.env['HTTPS_PROXY'], NO_PROXY: process.env['NO_PROXY'] };
+  try {
+    process.env['HTTPS_PROXY'] = 'http://proxy.example:3128';
+    process.env['NO_PROXY'] = 'milan.example.org';
+    expect(await of({})).toBe('proxy.example');
+    expect(await of({ context: 'milan' })).toBeUndefined();
+    expect(await of({ kubeconfig: named })).toBe('named.example');
+  } finally {
+    for (const [name, value] of Object.entries(kept)) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+  }
 });
 
 describe('what a person did not mean', () => {

@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
+import { LABEL_PROVIDER } from '../../../src/api/names.ts';
 import { namespaces, secrets } from '../../../src/api/resources.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { parseProxy } from '../../../src/lib/proxy.ts';
 import { ForeignCluster } from '../../../src/provider/foreign.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
+const proxies = { proxy: parseProxy('http://of-environment:3128', 'x'), except: 'other.test' };
 const where = { namespace: 'tributary-system', name: 'milan' };
 
 let clock: FakeClock;
@@ -37,6 +40,7 @@ beforeEach(async () => {
       if (api === undefined) throw new Error(`nobody at ${server.host}`);
       return api.client(token && { token });
     },
+    proxies,
     clock,
     log: silentLogger,
   });
@@ -49,14 +53,14 @@ afterEach(async () => {
   await Promise.all([home, foreign, other].map(async (api) => api.stop()));
 });
 
-function data(host: string, token: string): { kubeconfig: string } {
+function data(host: string, token: string, proxyUrl?: string): { kubeconfig: string } {
   const kubeconfig = {
     'current-context': 'x',
     contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
     clusters: [
       {
         name: 'x',
-        cluster: { server: `https://${host}`, 'certificate-authority-data': '' },
+        cluster: { server: `https://${host}`, 'certificate-authority-data': '', 'proxy-url': proxyUrl },
       },
     ],
     users: [{ name: 'x', user: { token } }],
@@ -64,10 +68,19 @@ function data(host: string, token: string): { kubeconfig: string } {
   return { kubeconfig: Buffer.from(JSON.stringify(kubeconfig)).toString('base64') };
 }
 
-function put(host: string, token: string): void {
+interface PutOptions {
+  proxyUrl?: string;
+  labels?: Record<string, string>;
+}
+
+function put(host: string, token: string, { proxyUrl, labels }: PutOptions = {}): void {
   const secret = home.storage.get('secrets', `${where.namespace}/${where.name}`);
   if (secret === undefined) throw new Error('no Secret');
-  home.storage.update('secrets', { ...secret, data: data(host, token) });
+  home.storage.update('secrets', {
+    ...secret,
+    metadata: { ...secret.metadata, ...(labels && { labels }) },
+    data: data(host, token, proxyUrl),
+  });
 }
 
 /** Follows namespaces until it is cut; their names, and whether it was. */
@@ -110,4 +123,18 @@ test('another server is another client; watches are begun anew there', async () 
   put('other.test', 'one');
   await clock.until('the watch has ended', () => watch.ended());
   expect((await cluster.client.get(namespaces, { name: 'elsewhere' })).metadata.name).toBe('elsewhere');
+});
+
+test('the proxy is that of the kubeconfig, else that of the environment; but that of a peer says all of it', async () => {
+  const through = (): string | undefined => cluster.credentials?.proxy?.host;
+  const isAt = (host: string) => (): boolean => cluster.credentials?.server.host === host;
+  expect(through()).toBe('of-environment');
+  put('foreign.test', 'one', { proxyUrl: 'http://named:1' });
+  await clock.until('the one that is named', () => through() === 'named');
+  put('other.test', 'one');
+  await clock.until('excepted', isAt('other.test'));
+  expect(through()).toBeUndefined();
+  put('foreign.test', 'one', { labels: { [LABEL_PROVIDER]: 'milan' } });
+  await clock.until('of a peer', isAt('foreign.test'));
+  expect(through()).toBeUndefined();
 });

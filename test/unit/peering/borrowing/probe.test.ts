@@ -5,6 +5,7 @@ import { systemClock } from '../../../../src/lib/clock.ts';
 import { NO_PLACES } from '../../../../src/peering/borrowing/our-places.ts';
 import { checkedAccess, pinned, probe, type ProbeOptions } from '../../../../src/peering/borrowing/probe.ts';
 import { selfSigned } from '../../../support/certificate.ts';
+import { ConnectProxy } from '../../../support/network/connect-proxy.ts';
 import { FakeApiServer } from '../../../support/fake-api/fake-api-server.ts';
 
 const servers: FakeApiServer[] = [];
@@ -46,6 +47,21 @@ test('of several addresses the first that answers', async () => {
   await expect(probe(api, { ...options, resolve: nowhere }, signal)).rejects.toMatchObject({
     code: 'Unreachable',
   });
+});
+
+test('through a proxy, which is asked for the address that was checked', async () => {
+  const { ca, port } = await serve();
+  const proxy = await new ConnectProxy().start();
+  proxy.routes.set('10.77.0.9:6443', port);
+  const api = { server: 'https://milan.example:6443', ca, serverName: 'localhost' };
+  const resolve = async (): Promise<string[]> => Promise.resolve(['10.77.0.9']);
+  const found = await probe(api, { ...options, resolve, proxies: proxy.settings() }, signal);
+  expect(found).toEqual({ ...api, server: 'https://10.77.0.9:6443' });
+  expect(proxy.asked.map(({ target }) => target)).toEqual(['10.77.0.9:6443']);
+  const toProxy = async (): Promise<string[]> => Promise.resolve(['127.0.0.1']);
+  const led = { ...options, allowLoopback: false, resolve: toProxy, proxies: proxy.settings() };
+  await expect(probe(api, led, signal)).rejects.toMatchObject({ code: 'Forbidden' });
+  await proxy.stop();
 });
 
 test('one that never answers is given up after two seconds', async () => {
