@@ -39,6 +39,8 @@ import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './righ
 
 const PEERING_PORT = 7443;
 const PEERING_SERVICE = 'tributary-peering';
+/** Of people: how role `cluster`, and the agents that it starts, get out to other clusters. */
+const PROXY_SECRET = 'tributary-proxy';
 
 export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer';
 /** Whether the peering endpoint sees who comes (Local), or every node answers for it (Cluster); Auto: by the type. */
@@ -89,6 +91,11 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
       account,
       labels,
       args: ['run', 'cluster', ...agentArgs(image, options.priorityClassName), ...args],
+      // By a Secret and not by arguments, since the URL may hold a password. Most clusters have none.
+      env: ['HTTPS_PROXY', 'NO_PROXY'].map((name) => ({
+        name,
+        valueFrom: { secretKeyRef: { name: PROXY_SECRET, key: name, optional: true } },
+      })),
       ports: { ops: OPS_PORT, peering: PEERING_PORT, webhook: WEBHOOK_PORT },
       memoryLimit: '512Mi',
     }),

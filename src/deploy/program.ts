@@ -16,6 +16,7 @@ import { TributaryError } from '../lib/errors.ts';
 export type Deployment = Stored<models.V1Deployment>;
 
 type Probe = NonNullable<Container['livenessProbe']>;
+type EnvVar = NonNullable<Container['env']>[number];
 
 /** One process of ours in the cluster: the same image for every role, another list of arguments. */
 export interface Program {
@@ -27,6 +28,8 @@ export interface Program {
   /** Above this much memory (a quantity) the process counts as broken. */
   memoryLimit: string;
   priorityClassName?: string;
+  /** Further variables, beside those that say which pod it is. */
+  env?: readonly EnvVar[];
   /** Needs a namespace with Pod Security `privileged`; also runs where the pod network is not ready (yet). */
   hostNetwork?: boolean;
 }
@@ -97,7 +100,7 @@ function forgePodSpec(program: Program): PodSpec {
   };
 }
 
-function forgeContainer({ image, args, ports, memoryLimit }: Program): Container {
+function forgeContainer({ image, args, ports, memoryLimit, env = [] }: Program): Container {
   const probe = (path: string, periodSeconds: number, failureThreshold: number): Probe => ({
     httpGet: { path, port: 'ops' },
     periodSeconds,
@@ -108,13 +111,16 @@ function forgeContainer({ image, args, ports, memoryLimit }: Program): Container
     name: 'tributary',
     image,
     args: [...args],
-    env: (
-      [
-        ['POD_NAME', 'metadata.name'],
-        ['POD_NAMESPACE', 'metadata.namespace'],
-        ['POD_IP', 'status.podIP'],
-      ] as const
-    ).map(([name, fieldPath]) => ({ name, valueFrom: { fieldRef: { fieldPath } } })),
+    env: [
+      ...(
+        [
+          ['POD_NAME', 'metadata.name'],
+          ['POD_NAMESPACE', 'metadata.namespace'],
+          ['POD_IP', 'status.podIP'],
+        ] as const
+      ).map(([name, fieldPath]) => ({ name, valueFrom: { fieldRef: { fieldPath } } })),
+      ...env,
+    ],
     ports: Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort })),
     // No CPU limit: throttled, an agent would renew its node's Lease too late, and pods would be evicted for it.
     resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: memoryLimit } },

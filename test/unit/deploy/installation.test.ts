@@ -99,6 +99,18 @@ describe('switches', () => {
   });
 });
 
+test('role cluster alone knows the proxy, by a Secret that need not be there', () => {
+  const objects = installed();
+  const proxyOf = (name: string): unknown[] =>
+    (podOf(objects, name).containers[0]?.env ?? []).filter((one) => /PROXY/u.test(one.name));
+  const from = (key: string): object => ({
+    name: key,
+    valueFrom: { secretKeyRef: { name: 'tributary-proxy', key, optional: true } },
+  });
+  expect(proxyOf('tributary-cluster')).toEqual([from('HTTPS_PROXY'), from('NO_PROXY')]);
+  expect(proxyOf('tributary-gateway')).toEqual([]);
+});
+
 test('values become arguments of the roles, and those that are not chosen do not', () => {
   const objects = installed({
     clusterName: 'rome',
