@@ -1,5 +1,5 @@
 import { isOwnClusterName, OWN_CLUSTER_NAME_FORM } from './api/forms.ts';
-import type { LabelSelector } from './api/label-selector.ts';
+import { type LabelSelector, readSelector } from './api/label-selector.ts';
 import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
@@ -223,7 +223,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     tunnelMtu: mtu('tunnel-mtu', 1420),
     leaseSeconds: seconds('lease-seconds', 15, 1),
     probeSeconds: seconds('probe-seconds', 1, 1),
-    proxies: proxiesOf(env, mistakes),
+    proxies: proxiesOf(env, read),
     identity: env['POD_NAME'] ?? hostname,
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
@@ -243,11 +243,11 @@ function apiServersOf(
   return { apiServer: api, homeApiServer };
 }
 
-function proxiesOf(env: ConfigSource['env'], mistakes: string[]): ProxySettings | undefined {
+function proxiesOf(env: ConfigSource['env'], { mistaken }: Readers): ProxySettings | undefined {
   try {
     return proxySettings(env);
   } catch (error) {
-    mistakes.push(errorMessage(error));
+    mistaken(errorMessage(error));
     return undefined;
   }
 }
@@ -263,7 +263,12 @@ function offloadOf(
     );
   }
   return {
-    offloadNamespaces: selector(namespaces, mistakes),
+    offloadNamespaces:
+      namespaces === undefined
+        ? undefined
+        : readSelector(namespaces, (part) =>
+            mistakes.push(`--offload-namespaces: "${part}" is not KEY, !KEY, KEY=VALUE or KEY!=VALUE`),
+          ),
     offloadStrategy: podStrategy(strategy ?? 'LocalAndRemote', mistakes),
   };
 }
@@ -273,27 +278,6 @@ function podStrategy(text: string, mistakes: string[]): PodStrategy {
   if (known === undefined) mistakes.push(`--offload-strategy: "${text}" is not ${POD_STRATEGIES.join(', ')}`);
   return known ?? 'LocalAndRemote';
 }
-
-/** Takes what `kubectl -l` takes, except sets. */
-function selector(text: string | undefined, mistakes: string[]): LabelSelector | undefined {
-  if (text === undefined) return undefined;
-  const matchExpressions = text.split(',').map((part) => {
-    const [, not = '', key = '', operator = '', value = ''] =
-      /^(!?)([^=!]*)(!?=?=?)(.*)$/u.exec(part.trim()) ?? [];
-    const isValid =
-      LABEL_KEY.test(key) &&
-      LABEL_VALUE.test(value) &&
-      (operator === '') === (value === '') &&
-      !(not && operator);
-    if (!isValid) mistakes.push(`--offload-namespaces: "${part}" is not KEY, !KEY, KEY=VALUE or KEY!=VALUE`);
-    if (operator === '') return { key, operator: not ? ('DoesNotExist' as const) : ('Exists' as const) };
-    return { key, operator: operator === '!=' ? ('NotIn' as const) : ('In' as const), values: [value] };
-  });
-  return { matchExpressions };
-}
-
-const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/u;
-const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/u;
 
 function logLevel([where, text]: Given, mistakes: string[]): LogLevel {
   const level = LOG_LEVELS.find((known) => known === text);

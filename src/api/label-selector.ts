@@ -38,3 +38,23 @@ function holds({ operator, values = [] }: LabelRequirement, value: string | unde
       return operator satisfies never;
   }
 }
+
+const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/u;
+const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/u;
+
+/** Reads what `kubectl -l` takes, except sets. `wrong` is told each part that is none of it. */
+export function readSelector(text: string, wrong: (part: string) => void): LabelSelector {
+  const matchExpressions = text.split(',').map((part) => {
+    const [, not = '', key = '', operator = '', value = ''] =
+      /^(!?)([^=!]*)(!?=?=?)(.*)$/u.exec(part.trim()) ?? [];
+    const isValid =
+      LABEL_KEY.test(key) &&
+      LABEL_VALUE.test(value) &&
+      (operator === '') === (value === '') &&
+      !(not && operator);
+    if (!isValid) wrong(part);
+    if (operator === '') return { key, operator: not ? ('DoesNotExist' as const) : ('Exists' as const) };
+    return { key, operator: operator === '!=' ? ('NotIn' as const) : ('In' as const), values: [value] };
+  });
+  return { matchExpressions };
+}
