@@ -25,5 +25,8 @@ The environment variables \`KUBECONFIG\`, \`TRIBUTARY_LOG_LEVEL\` and \`TRIBUTAR
 \`--log-level\` and \`--cluster-name\` are not given. Pods that \`tributary manifests\` makes have \`POD_NAME\`, \`POD_NAMESPACE\` and
 \`POD_IP\`; those of \`gateway\` and \`node\` also have \`NODE_NAME\`.
 
+Roles \`cluster\` and \`peer\` reach other clusters through the HTTP proxy of \`HTTPS_PROXY\`, but for what \`NO_PROXY\` names:
+[Behind an HTTP proxy](../install.md#behind-an-http-proxy).
+
 The level of logs can be changed while the roles run: [monitoring](../monitoring.md#logs).
 `;

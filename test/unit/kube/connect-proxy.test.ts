@@ -156,7 +156,10 @@ test.each([
   ['<html>', 'garbage'],
   ['HTTP/1.1 407 x\r\n', 407],
   ['HTTP/1.1 100 Continue\r\n\r\n', 100],
-  [`HTTP/1.1 ${'2'.repeat(20_000)}`, 'tooLarge'],
 ])('the answer %j means %s', (text, expected) => {
   expect(readHead(text)).toBe(expected);
+});
+
+test('a line without an end is not read for ever', () => {
+  expect(readHead(`HTTP/1.1 ${'2'.repeat(20_000)}`)).toBe('tooLarge');
 });
