@@ -103,8 +103,11 @@ export function throwFirst([first]: readonly unknown[]): void {
 /** The text of a caught value with its chain of causes, on one line. */
 export function errorMessage(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
-  const { message, cause } = error as { message?: unknown; cause?: unknown };
-  const text = typeof message === 'string' && message !== '' ? message : 'unknown error';
+  const { message, cause, errors } = error as { message?: unknown; cause?: unknown; errors?: unknown };
+  // Where Node has tried several addresses, each of them has an error, and the error as a whole has no text.
+  const parts =
+    Array.isArray(errors) && errors.length > 0 ? errors.map(errorMessage).join(', ') : 'unknown error';
+  const text = typeof message === 'string' && message !== '' ? message : parts;
   if (cause === undefined) return text;
   const why = errorMessage(cause);
   return text.includes(why) ? text : `${text}: ${why}`;

@@ -16,7 +16,7 @@ import { hostAndPort } from '../lib/endpoint.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners } from '../lib/listeners.ts';
-import { proxyFor, type ProxySettings } from '../lib/proxy.ts';
+import { nameOfProxy, proxyFor, type ProxySettings } from '../lib/proxy.ts';
 import type { ContactReason } from './node/contact.ts';
 
 export interface ForeignClusterOptions extends Basics {
@@ -118,7 +118,11 @@ export class ForeignCluster implements Component {
         await this.#switch(credentials);
       }
       this.#problem = undefined;
-      log.info('using the kubeconfig', { secret: `${namespace}/${name}`, server: credentials.server.host });
+      log.info('using the kubeconfig', {
+        secret: `${namespace}/${name}`,
+        server: credentials.server.host,
+        ...(credentials.proxy && { proxy: nameOfProxy(credentials.proxy) }),
+      });
       this.#listeners.tell();
     } catch (error) {
       await this.#fail(VIRTUAL_NODE_REASONS.kubeconfigInvalid, `${where}: ${errorMessage(error)}`);

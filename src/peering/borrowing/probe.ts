@@ -10,6 +10,7 @@ import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { hostAndPort, joinEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
+import { firstOf } from '../../lib/first-of.ts';
 import { proxyFor, type ProxySettings } from '../../lib/proxy.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 import { ourAddresses, type OurPlaces, plain, refuseOurs, type Resolve } from './our-places.ts';
@@ -96,30 +97,15 @@ export async function probe(api: ApiAccess, options: ProbeOptions, signal: Abort
   const own = await untilAborted(ourAddresses(ours, { ...options, resolve }), deadline.signal);
   const addresses = found.slice(0, MAX_ADDRESSES);
   for (const address of addresses) refuseOurs({ address, port: target.port }, own);
-  const address = await firstToAnswer(addresses, async (host) => {
+  const none = new TributaryError('Unreachable', 'its name has no address');
+  const address = await firstOf(addresses, none, async (host) => {
     const at = { clock, protocols: ALPN, timeoutMs: PROBE_TIMEOUT_MS, signal: deadline.signal };
     const proxy = proxyFor(proxies, { host, port: target.port });
     const socket = await dial({ ...at, target: { ...target, host, ...(proxy && { proxy }) } });
     socket.destroy();
+    return host;
   });
   return pinned(api, address);
-}
-
-/** The address that answers first. */
-async function firstToAnswer(
-  addresses: readonly string[],
-  attempt: (address: string) => Promise<void>,
-): Promise<string> {
-  let last: unknown = new TributaryError('Unreachable', 'its name has no address');
-  for (const address of addresses) {
-    try {
-      await attempt(address);
-      return address;
-    } catch (error) {
-      last = error;
-    }
-  }
-  throw last;
 }
 
 /** The same server at that address. Its certificate is still for the name by which the provider calls it. */

@@ -1,10 +1,11 @@
-import { lookup } from 'node:dns';
+import { lookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { TributaryError, errorCode, errorMessage } from '../../lib/errors.ts';
+import { firstOf } from '../../lib/first-of.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { connectThrough, throughText } from '../../kube/connect-proxy.ts';
 import { proxyFor, type Proxy, type ProxySettings } from '../../lib/proxy.ts';
@@ -194,14 +195,15 @@ async function throughProxy(way: {
   const { proxy, endpoint, isAllowed, signal } = way;
   const { host, port } = parseEndpoint(endpoint);
   if (isAllowed(host)) return connectThrough(proxy, { host, port }, { signal });
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const { promise, resolve, reject } = Promise.withResolvers<readonly LookupAddress[]>();
   checkedLookup(isAllowed, endpoint)(host, { all: true }, (error, found) => {
-    const [first] = Array.isArray(found) ? found : [];
-    if (first === undefined) reject(unresolved(endpoint, error ?? neverDialled(endpoint)));
-    else resolve(first.address);
+    if (error !== null) reject(unresolved(endpoint, error));
+    else resolve(Array.isArray(found) ? found : []);
   });
-  const address = await untilAborted(promise, signal);
-  return connectThrough(proxy, { host: address, port }, { signal });
+  const addresses = await untilAborted(promise, signal);
+  return firstOf(addresses, neverDialled(endpoint), async ({ address }) =>
+    connectThrough(proxy, { host: address, port }, { signal }),
+  );
 }
 
 async function established(socket: TLSSocket, endpoint: string): Promise<void> {
@@ -223,14 +225,10 @@ const refusalOf = (error: Error): string =>
     ? 'closed by the peer after TLS; its log says why'
     : error.message;
 
-/**
- * If Node has tried several addresses, each of them has an error, and the error as a whole has no text. An OpenSSL text
- * begins with the number of a thread, which differs each time, and ends with a line of its source code.
- */
+/** An OpenSSL text begins with the number of a thread, which differs each time, and ends with a line of its source code. */
 function messageOf(error: Error): string {
-  const { errors, code, reason } = error as { errors?: unknown; code?: unknown; reason?: unknown };
-  if (Array.isArray(errors)) return errors.map(errorMessage).join(', ');
+  const { code, reason } = error as { code?: unknown; reason?: unknown };
   return typeof code === 'string' && code.startsWith('ERR_SSL_') && typeof reason === 'string'
     ? `no TLS 1.3 with it (${reason}); is it a peering endpoint?`
-    : error.message;
+    : errorMessage(error);
 }

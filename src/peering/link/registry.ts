@@ -6,7 +6,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { LogFields } from '../../lib/log.ts';
 import { isDialable } from '../../lib/never-dialled.ts';
-import type { ProxySettings } from '../../lib/proxy.ts';
+import { nameOfProxy, type ProxySettings } from '../../lib/proxy.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import type {
@@ -122,6 +122,8 @@ export class LinkRegistry implements PeerLinks, Component {
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#state = 'running';
+    const { log, proxies } = this.#options;
+    if (proxies) log.info('peers are dialled through a proxy', { proxy: nameOfProxy(proxies.proxy) });
     this.#targets.start();
     this.#scheduleReap();
   }
