@@ -247,8 +247,7 @@ export class Provider {
   }
 
   #createWorld(): HomePolicyWorld {
-    const { home, clock, log } = this.#options;
-    const { caches = new Caches({ client: home, clock, log }) } = this.#options;
+    const { home, clock, log, caches = new Caches({ client: home, clock, log }) } = this.#options;
     return new HomePolicyWorld({ caches, clock, onChange: () => enqueuePolicies(this) });
   }
 
