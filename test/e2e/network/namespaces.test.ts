@@ -1,16 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import {
-  ABROAD,
-  container,
-  deployment,
-  DONGLE,
-  labels,
-  SERVE,
-  spread,
-  Stretched,
-} from './support/namespaces.ts';
-import { CITIES, PROVIDERS, type City } from './support/network.ts';
+import { ABROAD, container, deployment, labels, SERVE, spread, Stretched } from './support/namespaces.ts';
+import { CITIES, PROVIDERS } from './support/network.ts';
+import { APART, leaveZones, occupyZones } from './support/zones.ts';
 import { until } from '../../support/e2e/until.ts';
 
 const NS = 'stretch';
@@ -207,35 +199,14 @@ test('Job, CronJob, DaemonSet, bare pod and StatefulSet do as anywhere', async (
 });
 
 test('a pod that the foreign cluster cannot place is released and runs at home', async () => {
-  // Several small nodes are not one large node.
-  const have = async (city: City, node: string, value: string): Promise<void> => {
-    const patch = JSON.stringify([{ op: 'add', path: '/status/capacity/example.com~1dongle', value }]);
-    await world.ask(
-      `kubectl --context ${city} patch node ${node} --subresource status --type json -p '${patch}'`,
-    );
-  };
-  await have('rome', 'rome-1', '4');
-  await have('milan', 'milan-1', '1');
-  await have('milan', 'milan-2', '1');
-  await until('milan lends two, one on each node', async () => {
-    const look = `-o jsonpath='{.status.allocatable.example\\.com/dongle}'`;
-    return (await world.ask(`kubectl get node milan ${look}`)) === '2';
-  });
-  const wants = container('sleep 3600', {
-    resources: {
-      requests: { cpu: '5m', memory: '8Mi', [DONGLE]: '2' },
-      limits: { memory: '64Mi', [DONGLE]: '2' },
-    },
-  });
-  const pod = { terminationGracePeriodSeconds: 1, affinity: ABROAD, containers: [wants] };
-  await world.apply('rome', NS, [deployment('dongle', 1, pod)]);
+  await occupyZones(world, NS);
+  await world.apply('rome', NS, [deployment('apart', 1, APART)]);
   await until(
     'the owned pod runs at home',
-    async () => (await world.places(NS, 'app=dongle')).join() === 'rome-1',
+    async () => (await world.places(NS, 'app=apart')).join() === 'rome-1',
     { seconds: 90, seen: async () => (await world.offloading(NS))?.status },
   );
-  // This comes last: milan has room for one of the two, and the second one would have gone home by itself.
-  await world.apply('rome', NS, [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'lone' }, spec: pod }]);
+  await world.apply('rome', NS, [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'lone' }, spec: APART }]);
   await until(
     'an event tells that the bare pod is released',
     async () =>
@@ -251,6 +222,7 @@ test('a pod that the foreign cluster cannot place is released and runs at home',
   expect((await world.offloading(NS))?.status?.heldOff).toEqual(
     expect.arrayContaining([expect.objectContaining({ owner: 'Pod/lone' })]),
   );
+  await leaveZones(world, NS);
 });
 
 test('a referenced ConfigMap changes inside the remote container; a Secret that nobody names stays home', async () => {
