@@ -34,7 +34,9 @@ export async function demonstrateNamespaces(name: string, stage: Stage, signal: 
   );
   await stage.step('the API moves while it is used', async () => showMove(bench, stage));
   await stage.step('Job, CronJob, DaemonSet, bare pod, StatefulSet', async () => showWork(bench, stage));
-  await stage.step('a pod too large for each node of a cluster does not go there', async () => showSizes(bench, stage));
+  await stage.step('a pod too large for each node of a cluster does not go there', async () =>
+    showSizes(bench, stage),
+  );
   await stage.step('a changed ConfigMap inside, a Secret that stays home', async () =>
     showObjects(bench, stage),
   );
