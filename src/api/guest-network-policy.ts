@@ -56,11 +56,13 @@ export const guestNetworkPolicies: ResourceType<GuestNetworkPolicy> = namespaced
 /** On the NetworkPolicy that the provider makes: the GuestNetworkPolicy that it was made from. */
 export const LABEL_GUEST_NETWORK_POLICY = 'tributary.dev/guest-network-policy';
 
-/** Bounds of the schema, which the home keeps to. */
+/** Bounds of the schema, which both sides keep to. */
 export const GUEST_POLICY_LIMITS = {
   rules: 64,
   peers: 1024,
   ports: 64,
   namespaces: 256,
   excepts: 256,
+  /** What the provider says of one. */
+  closed: 16,
 } as const;

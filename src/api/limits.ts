@@ -108,5 +108,7 @@ export const SERVICES_LIMITS = {
   /** Of one Service. */
   endpoints: 1000,
 } as const;
+/** NetworkPolicies that a VirtualNode names as stricter over there. */
+export const MAX_STRICTER_POLICIES = 64;
 /** Services that one policy accepts, entries by which one offers them, and kinds that it lets in. */
 export const MAX_POLICY_ENTRIES = 64;

@@ -7,6 +7,9 @@ const OWN_DOMAIN = /^([^/]*\.)?tributary\.dev\//u;
 /** Whether a key of a label or an annotation is ours, also in a domain below. */
 export const isOwnKey = (key: string): boolean => OWN_DOMAIN.test(key);
 
+/** On each namespace: its name. The API server sets it, and nobody else can. */
+export const LABEL_NAMESPACE_NAME = 'kubernetes.io/metadata.name';
+
 /** On a Node: the VirtualNode that it comes from. Select on it for affinity. */
 export const LABEL_VIRTUAL_NODE = 'tributary.dev/virtual-node';
 /** On a Node: always `virtual-node`; tells real and virtual nodes apart. */

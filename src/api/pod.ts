@@ -25,6 +25,15 @@ export const isGuest = ({ metadata }: Meta): boolean => metadata.labels?.[LABEL_
 export const isFinished = ({ status }: { status?: { phase?: string } }): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
+/**
+ * The addresses that are the pod's alone. On the network of its node it has the node's, which everything of the node shares; when
+ * it has ended, its address may be somebody else's.
+ */
+export function ownAddresses(pod: Pick<Pod, 'spec' | 'status'>): string[] {
+  if (pod.spec?.hostNetwork === true || isFinished(pod)) return [];
+  return (pod.status?.podIPs ?? []).flatMap(({ ip }) => ip ?? []);
+}
+
 /** Volumes that outlive the pod: claims, but not those that are made for it and end with it. */
 export const claimVolumes = ({ spec }: Pick<Pod, 'spec'>): Volume[] =>
   (spec?.volumes ?? []).filter(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined);

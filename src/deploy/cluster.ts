@@ -14,6 +14,7 @@ import { customResourceDefinitions } from '../api/crd/index.ts';
 import { forgeTetherGuards } from '../peering/mode/guards.ts';
 import { forgeFence, isAccount, writes } from '../api/fence.ts';
 import { AGENTS_NAMESPACE, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
+import { LABEL_NAMESPACE_NAME } from '../api/names.ts';
 import { type AccountRef, forgeGrant, groupAndResource, RBAC_VERSION, rulesOf } from '../api/rbac.ts';
 import { SETTING_LOG_LEVEL, SETTINGS_CONFIG_MAP } from '../api/settings.ts';
 import type { Stored } from '../api/wire.ts';
@@ -234,7 +235,7 @@ function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: 
       ingress: [
         { ports: [tcp('ops'), tcp('peering'), tcp('webhook')] },
         {
-          from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': AGENTS_NAMESPACE } } }],
+          from: [{ namespaceSelector: { matchLabels: { [LABEL_NAMESPACE_NAME]: AGENTS_NAMESPACE } } }],
           ports: [{ protocol: 'TCP', port: REACH_PORTS.first, endPort: REACH_PORTS.last }],
         },
       ],

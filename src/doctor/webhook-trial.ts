@@ -1,5 +1,5 @@
 import { WEBHOOK_CONFIGURATION } from '../api/admission.ts';
-import { ANNOTATION_STRATEGY, LABEL_OFFLOAD } from '../api/names.ts';
+import { ANNOTATION_STRATEGY, LABEL_NAMESPACE_NAME, LABEL_OFFLOAD } from '../api/names.ts';
 import { pods } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { collect } from '../kube/body.ts';
@@ -70,7 +70,7 @@ function offloadedNamespace({ webhooks, namespaces }: Lists): string | undefined
     ({ namespaceSelector }) => namespaceSelector?.matchExpressions ?? [],
   );
   const named = expressions
-    .filter(({ key, operator }) => key === 'kubernetes.io/metadata.name' && operator === 'In')
+    .filter(({ key, operator }) => key === LABEL_NAMESPACE_NAME && operator === 'In')
     .flatMap(({ values }) => values ?? []);
   const known = itemsOf(namespaces).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const labelled = known.filter(({ metadata }) => metadata.labels?.[LABEL_OFFLOAD] === 'true');

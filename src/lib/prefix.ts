@@ -145,6 +145,12 @@ export function prefixOf({ family, value }: Address, length: number): Prefix {
   return { family, base: (value >> shift) << shift, length };
 }
 
+/** The prefix that is just that address; undefined where the text is none. */
+export function hostPrefix(text: string): Prefix | undefined {
+  const address = parseAddress(text);
+  return address && prefixOf(address, WIDTHS[address.family]);
+}
+
 export const formatPrefix = ({ family, base, length }: Prefix): string =>
   `${formatAddress({ family, value: base })}/${length}`;
 

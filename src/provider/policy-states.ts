@@ -1,6 +1,6 @@
-import type { GuestNetworkPolicy } from '../api/guest-network-policy.ts';
+import { GUEST_POLICY_LIMITS, type GuestNetworkPolicy } from '../api/guest-network-policy.ts';
 import { matchesSelector } from '../api/label-selector.ts';
-import { MAX_MESSAGE_LENGTH } from '../api/limits.ts';
+import { MAX_MESSAGE_LENGTH, MAX_STRICTER_POLICIES } from '../api/limits.ts';
 import { OFFLOADED_REASONS } from '../api/names.ts';
 import { LABEL_GUEST_POLICY, type NetworkPolicy, policyTypesOf } from '../api/network-policy.ts';
 import type { StricterPolicy } from '../api/virtual-node.ts';
@@ -19,9 +19,7 @@ interface PolicyStatesOptions {
   world: Pick<HomePolicyWorld, 'problem'>;
 }
 
-/** As the CRD has it. */
-const MAX_STRICTER = 64;
-const MAX_CLOSED = 16;
+/** Of one line of a foreign cluster, as it is shown. */
 const MAX_CLOSED_LENGTH = 512;
 const KIND = networkPolicyKind.kind;
 
@@ -68,7 +66,7 @@ export class PolicyStates {
   /** Policies that close more over there than at home. */
   stricter(): StricterPolicy[] {
     const all = [...this.#options.tenants.all()].flatMap((tenant) => this.#stricterIn(tenant));
-    return all.slice(0, MAX_STRICTER);
+    return all.slice(0, MAX_STRICTER_POLICIES);
   }
 
   #stricterIn(tenant: Tenant): StricterPolicy[] {
@@ -126,7 +124,7 @@ function closedIn(copy: GuestNetworkPolicy | undefined): string[] {
   return closed
     .filter((text) => typeof text === 'string')
     .map((text) => shownText(text, MAX_CLOSED_LENGTH))
-    .slice(0, MAX_CLOSED);
+    .slice(0, GUEST_POLICY_LIMITS.closed);
 }
 
 const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);

@@ -90,7 +90,7 @@ const spec: Schema = objectOf<GuestNetworkPolicySpec>('What the home says.', ['p
 
 const status: Schema = objectOf<GuestNetworkPolicyStatus>('What this cluster has made of it.', [], {
   observedGeneration,
-  closed: listOf('What this cluster does not allow its guests, and so stays closed.', 16, {
+  closed: listOf('What this cluster does not allow its guests, and so stays closed.', LIMITS.closed, {
     type: 'string',
     description: 'Rule and cause.',
     maxLength: MAX_MESSAGE_LENGTH,

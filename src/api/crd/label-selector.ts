@@ -14,14 +14,11 @@ const VALUES: Validation = {
   reason: 'FieldValueInvalid',
 };
 
-const selector = (
-  description: string,
-  rules: { keys: readonly Validation[]; values: readonly Validation[] } | undefined,
-): Schema =>
+const selector = (description: string, isChecked: boolean): Schema =>
   objectOf<LabelSelector>(description, [], {
     matchLabels: {
       ...labels('Labels that must all be there with these values.', 32),
-      ...(rules && { 'x-kubernetes-validations': rules.keys }),
+      ...(isChecked && { 'x-kubernetes-validations': [KEYS] }),
     },
     matchExpressions: listOf('Requirements that must all hold.', 32, {
       ...objectOf<LabelRequirement>('One requirement.', ['key', 'operator'], {
@@ -40,7 +37,7 @@ const selector = (
           pattern: LABEL_VALUE_PATTERN,
         }),
       }),
-      ...(rules && { 'x-kubernetes-validations': rules.values }),
+      ...(isChecked && { 'x-kubernetes-validations': [VALUES] }),
     }),
   });
 
@@ -48,8 +45,7 @@ const selector = (
  * As metav1.LabelSelector. Keys and values are written into pods' node affinity, and a pod with a key that none can be is
  * refused, wherever it is to run.
  */
-export const labelSelector = (description: string): Schema =>
-  selector(description, { keys: [KEYS], values: [VALUES] });
+export const labelSelector = (description: string): Schema => selector(description, true);
 
 /** The same without rules, whose cost an API server would not bear in long lists: who uses the selector has to check it. */
-export const uncheckedSelector = (description: string): Schema => selector(description, undefined);
+export const uncheckedSelector = (description: string): Schema => selector(description, false);

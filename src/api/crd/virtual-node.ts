@@ -8,7 +8,7 @@ import {
   type VirtualNodeSpec,
   type VirtualNodeStatus,
 } from '../virtual-node.ts';
-import { MAX_NODE_SIZES, OFFER_LIMITS } from '../limits.ts';
+import { MAX_NODE_SIZES, MAX_STRICTER_POLICIES, OFFER_LIMITS } from '../limits.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
 import { AGE, classMap, column, message, prices, resourceList, taintEffect } from './common.ts';
@@ -239,7 +239,7 @@ const status: Schema = objectOf<VirtualNodeStatus>('What the agent found; only t
   ),
   stricterPolicies: listOf(
     'NetworkPolicies that close more for pods over there than at home, or are not in force there.',
-    64,
+    MAX_STRICTER_POLICIES,
     objectOf<StricterPolicy>('One policy.', ['homeNamespace', 'policy', 'message'], {
       homeNamespace: dnsLabel('Namespace of the policy.'),
       policy: dnsName('Name of the NetworkPolicy.'),

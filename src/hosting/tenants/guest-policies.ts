@@ -33,6 +33,7 @@ interface GuestPoliciesOptions extends Omit<HostingParts, 'events' | 'random'> {
 const BY_NAMESPACE = 'namespace';
 const BY_PEER = 'peer';
 const CONCURRENCY = 4;
+const FORMER_ISOLATION = 'the isolation of this namespace is still that of an earlier version';
 
 /**
  * Makes a NetworkPolicy of each GuestNetworkPolicy, of what this cluster allows pods of that peer, and says when it is in force. When
@@ -149,15 +150,14 @@ export class GuestPolicies implements Component {
       tenantOf: (home) => this.#tenantOf(peer, home),
     });
     const made = this.#made.get(`${policy.metadata.namespace}/${policy.metadata.name}`);
-    const problem =
+    const refused =
       made !== undefined && isAsManifest(made, policy) ? undefined : await this.#apply(policy, signal);
-    const isolation = stateOf(this.#isolationOf(tenant));
+    const isFormer = stateOf(this.#isolationOf(tenant)) === 'Former';
+    const obstacle = isFormer ? FORMER_ISOLATION : refused;
     const status: GuestNetworkPolicyStatus =
-      isolation === 'Former'
-        ? { closed: ['all: the isolation of this namespace is still that of an earlier version'] }
-        : problem === undefined
-          ? { observedGeneration: asked.metadata.generation ?? 1, ...(closed.length > 0 && { closed }) }
-          : { closed: [`all: ${problem}`.slice(0, MAX_MESSAGE_LENGTH)] };
+      obstacle === undefined
+        ? { observedGeneration: asked.metadata.generation ?? 1, ...(closed.length > 0 && { closed }) }
+        : { closed: [`all: ${obstacle}`.slice(0, MAX_MESSAGE_LENGTH)] };
     const named = { apiVersion: API_VERSION, kind: 'GuestNetworkPolicy', ...asked };
     await replaceStatusIfDiffers(client, guestNetworkPolicies, named, { status, signal }).catch(
       // It has changed meanwhile, and comes again.

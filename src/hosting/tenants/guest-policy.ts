@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 
 import {
+  GUEST_POLICY_LIMITS,
   type GuestNetworkPolicy,
   type GuestNetworkPolicyStatus,
   type GuestPods,
@@ -12,7 +13,7 @@ import {
   LABEL_GUEST_NETWORK_POLICY,
 } from '../../api/guest-network-policy.ts';
 import { APP_NAME, LABEL_APP_NAME, MAX_LABEL_LENGTH } from '../../api/manifest.ts';
-import { LABEL_PEER } from '../../api/names.ts';
+import { LABEL_NAMESPACE_NAME, LABEL_PEER } from '../../api/names.ts';
 import type { IpBlock, NetworkPolicySpec, PolicyPeer, PolicyPort } from '../../api/network-policy.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import { contains, formatPrefix, overlaps, type Prefix, prefixesOf, tryPrefix } from '../../lib/prefix.ts';
@@ -20,7 +21,6 @@ import {
   DNS_PORTS,
   type GuestBounds,
   ISOLATION_NAME,
-  NAMESPACE_NAME,
   type NetworkPolicyManifest,
   openEgress,
   openIngress,
@@ -40,8 +40,6 @@ export interface ForgedGuestPolicy {
   closed: NonNullable<GuestNetworkPolicyStatus['closed']>;
 }
 
-/** As the schema has it. */
-const MAX_CLOSED = 16;
 const MAX_NAME_LENGTH = 253;
 export const GUEST_POLICY_PREFIX: string = `${ISOLATION_NAME}-guest`;
 
@@ -86,7 +84,7 @@ export function forgeGuestPolicy(asked: GuestNetworkPolicy, facts: GuestPolicyFa
   const { podSelector, policyTypes, ingress = [], egress = [] } = asked.spec;
   const { bounds } = facts;
   const closed: string[] = [];
-  const tell = (what: string): unknown => closed.length < MAX_CLOSED && closed.push(what);
+  const tell = (what: string): unknown => closed.length < GUEST_POLICY_LIMITS.closed && closed.push(what);
   const work: Work = {
     ...facts,
     room: { ...ROOM },
@@ -246,7 +244,7 @@ function podsOf(
     {
       namespaceSelector: {
         matchLabels: isOfPeer,
-        matchExpressions: [{ key: NAMESPACE_NAME, operator: 'In', values }],
+        matchExpressions: [{ key: LABEL_NAMESPACE_NAME, operator: 'In', values }],
       },
       podSelector,
     },

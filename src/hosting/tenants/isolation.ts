@@ -5,9 +5,10 @@
  */
 import { METADATA_SERVICES } from '../../lib/metadata-services.ts';
 import { PRIVATE_RANGES } from '../../lib/private-ranges.ts';
+import { DNS_NAMESPACES } from '../../api/cluster-namespaces.ts';
 import type { LabelSelector } from '../../api/label-selector.ts';
 import type { ManifestOf } from '../../api/manifest.ts';
-import { LABEL_PEER } from '../../api/names.ts';
+import { LABEL_NAMESPACE_NAME, LABEL_PEER } from '../../api/names.ts';
 import {
   LABEL_GUEST_POLICY,
   type NetworkPolicy,
@@ -24,10 +25,10 @@ import type { Caches } from '../../kube/caches.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import {
   formatPrefix,
+  hostPrefix,
   type IpFamily,
   mergePrefixes,
   overlaps,
-  parseAddress,
   type Prefix,
   prefixOf,
   tryPrefix,
@@ -65,10 +66,8 @@ export interface IsolationFacts {
 
 const EVERYWHERE: Readonly<Record<IpFamily, string>> = { 4: '0.0.0.0/0', 6: '::/0' };
 
-/** Where cluster DNS runs. OpenShift has a namespace for it, and its pods listen on 5353. */
-const DNS_NAMESPACES = ['kube-system', 'openshift-dns'];
+/** Pods of OpenShift's cluster DNS listen on 5353. */
 export const DNS_PORTS: readonly number[] = [53, 5353];
-export const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 /** NodeLocal DNSCache answers on this address of each node. */
 const NODE_LOCAL_DNS = '169.254.20.10/32';
 
@@ -97,7 +96,7 @@ export function guestBounds({ peer, prefixes, own }: IsolationFacts): GuestBound
     namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'DoesNotExist' as const }] },
   };
   const nodes = formatted(merged(own?.nodes ?? []).slice(0, MAX_NODES)).map(block);
-  const dns = [{ key: NAMESPACE_NAME, operator: 'In' as const, values: DNS_NAMESPACES }];
+  const dns = [{ key: LABEL_NAMESPACE_NAME, operator: 'In' as const, values: [...DNS_NAMESPACES] }];
   return {
     guests: { namespaceSelector: { matchLabels: { [LABEL_PEER]: peer } } },
     cluster: [noPeer, ...nodes],
@@ -208,15 +207,13 @@ export function ownRangesOf(network: Partial<OwnNetwork> | undefined): OwnRanges
   const { pods = [], services = [], external, nodes = [], reserved = [], apiServers = [] } = network;
   return {
     ...(pods.length > 0 && { inside: [...pods, ...services, ...(external === undefined ? [] : [external])] }),
-    nodes: nodes.flatMap(({ address, others = [] }) => [address, ...others].flatMap(hostPrefix)),
-    beside: [...reserved, ...apiServers.flatMap(hostPrefix)],
+    nodes: nodes.flatMap(({ address, others = [] }) => hostPrefixes([address, ...others])),
+    beside: [...reserved, ...hostPrefixes(apiServers)],
   };
 }
 
-function hostPrefix(text: string): string[] {
-  const address = parseAddress(text);
-  return address === undefined ? [] : [formatPrefix(prefixOf(address, WIDTHS[address.family]))];
-}
+const hostPrefixes = (texts: readonly string[]): string[] =>
+  texts.flatMap((text) => hostPrefix(text) ?? []).map(formatPrefix);
 
 /** Addresses of this cluster as the network publishes them. Guests may not reach them. */
 export class OwnRangesCache {

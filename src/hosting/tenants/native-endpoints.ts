@@ -4,6 +4,7 @@ import {
   NATIVE_SLICE_MANAGER,
   SLICE_MANAGER,
 } from '../../api/names.ts';
+import { ownAddresses } from '../../api/pod.ts';
 import { endpointSlices, namespaces, pods } from '../../api/resources.ts';
 import { LABEL_TENANCY, peerOf, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { EndpointSlice, Namespace, Pod } from '../../api/wire.ts';
@@ -17,7 +18,6 @@ import {
   mendedNative,
   nativeSliceName,
   nativesOf,
-  ownAddresses,
   resolveNatives,
   sayingWithout,
   slimGuest,

@@ -10,7 +10,6 @@ import {
   NATIVE_SLICE_MANAGER,
 } from '../../api/names.ts';
 import { type NativeEndpoint, parseNativeEndpoints } from '../../api/native-endpoints.ts';
-import { isFinished } from '../../api/pod.ts';
 import type { Draft, Endpoint, EndpointSlice, Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
@@ -38,15 +37,6 @@ export function slimGuest({ metadata, spec, status }: Pod): Pod {
     spec: present({ nodeName: spec?.nodeName, hostNetwork: spec?.hostNetwork }),
     status: present({ phase: status?.phase, podIPs: status?.podIPs }),
   } as Pod;
-}
-
-/**
- * The addresses that are the pod's alone. On the network of its node it has the node's, where everything of the node would be
- * an endpoint; when it has ended, its address may be somebody else's.
- */
-export function ownAddresses(pod: Pod): string[] {
-  if (pod.spec?.hostNetwork === true || isFinished(pod)) return [];
-  return (pod.status?.podIPs ?? []).flatMap(({ ip }) => ip ?? []);
 }
 
 /** What a slice of a peer asks for. What is not of that form asks for nothing. */

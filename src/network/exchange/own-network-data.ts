@@ -11,12 +11,11 @@ import type { Node } from '../../api/wire.ts';
 import {
   contains,
   formatPrefix,
+  hostPrefix,
   overlaps,
   parseAddress,
   parsePrefix,
-  prefixOf,
   tryPrefix,
-  WIDTHS,
 } from '../../lib/prefix.ts';
 import {
   apiServerAddressOf,
@@ -204,9 +203,9 @@ export function reservedOf(
   { reservedCidrs, serviceAddress }: Pick<OwnOptions, 'reservedCidrs' | 'serviceAddress'>,
   nameServers: readonly string[] = [],
 ): string[] {
-  const known = parseAddress(serviceAddress ?? '');
+  const known = hostPrefix(serviceAddress ?? '');
   // One address is enough to keep a peer from being seen as the whole range.
-  const hint = services.length > 0 || known === undefined ? [] : [prefixOf(known, WIDTHS[known.family])];
+  const hint = services.length > 0 || known === undefined ? [] : [known];
   return reservedRanges({
     pods: own.pods,
     services: [...services, ...hint.map(formatPrefix)],

@@ -8,7 +8,7 @@ import {
 } from '../../api/admission.ts';
 import type { Forwarding } from '../../api/cluster-mode.ts';
 import { isClusterNamespace, isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
-import { LABEL_OFFLOAD, LABEL_PEER, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import { LABEL_NAMESPACE_NAME, LABEL_OFFLOAD, LABEL_PEER, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import {
   type NamespaceOffloading,
   POD_STRATEGIES,
@@ -171,7 +171,6 @@ const shortFormPath = (strategy: PodStrategy): string => `${WEBHOOK_PATH}/${SLUG
 type Expressions = NonNullable<NonNullable<MutatingWebhook['namespaceSelector']>['matchExpressions']>;
 
 /** Nobody sets this label but the API server. */
-const NAME = 'kubernetes.io/metadata.name';
 /** Whatever their labels say, they never leave the cluster; their names cannot be listed. */
 const NOT_OF_THE_CLUSTER = {
   name: 'not-of-the-cluster',
@@ -204,7 +203,7 @@ export function forgeWebhooks({
         // What a peer brings is not lent on.
         { key: LABEL_PEER, operator: 'DoesNotExist' },
         // Their objects say more than their labels.
-        { key: NAME, operator: 'NotIn', values: [systemNamespace, ...named].toSorted() },
+        { key: LABEL_NAMESPACE_NAME, operator: 'NotIn', values: [systemNamespace, ...named].toSorted() },
       ],
     },
   });
@@ -219,7 +218,9 @@ export function forgeWebhooks({
               ...forgeWebhook(strategy, undefined, place(WEBHOOK_PATH)),
               matchConditions: conditionsOf(strategy, isOpen),
               // By name: whoever may edit a namespace sets its labels.
-              namespaceSelector: { matchExpressions: [{ key: NAME, operator: 'In', values }] },
+              namespaceSelector: {
+                matchExpressions: [{ key: LABEL_NAMESPACE_NAME, operator: 'In', values }],
+              },
             },
           ]),
       byLabels(strategy, 'label', [{ key: LABEL_OFFLOAD, operator: 'In', values: labels }]),

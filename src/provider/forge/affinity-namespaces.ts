@@ -1,12 +1,9 @@
 import { matchesSelector, type LabelRequirement } from '../../api/label-selector.ts';
 import { isGuest } from '../../api/pod.ts';
-import { LABEL_PEER } from '../../api/names.ts';
+import { LABEL_NAMESPACE_NAME, LABEL_PEER } from '../../api/names.ts';
 import type { Pod, PodAffinityTerm } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { ForgeContext } from './context.ts';
-
-/** Nobody but an API server sets this label of a namespace. */
-const NAME = 'kubernetes.io/metadata.name';
 
 type Selector = NonNullable<PodAffinityTerm['namespaceSelector']>;
 
@@ -27,13 +24,15 @@ export function tenantsMeant(
     .filter(
       ([name]) =>
         namespaces.includes(name) ||
-        (bySelector !== undefined && matchesSelector(bySelector, { [NAME]: name })),
+        (bySelector !== undefined && matchesSelector(bySelector, { [LABEL_NAMESPACE_NAME]: name })),
     )
     .map(([, tenant]) => tenant);
   if (meant.length === 0) return 'none';
   if (meant.every((tenant) => tenant === tenantNamespace)) return 'own';
   return {
-    namespaceSelector: { matchExpressions: [{ key: NAME, operator: 'In', values: meant.toSorted() }] },
+    namespaceSelector: {
+      matchExpressions: [{ key: LABEL_NAMESPACE_NAME, operator: 'In', values: meant.toSorted() }],
+    },
   };
 }
 
@@ -45,7 +44,7 @@ function nameSelector(
   // On a pod that returns to where it came from, it was put there by the cluster between: all that is ours there.
   const labels = isGuest(home) ? withoutKeys(matchLabels, [LABEL_PEER]) : matchLabels;
   const isKnown = [...Object.keys(labels), ...matchExpressions.map(({ key }) => key)].every(
-    (key) => key === NAME,
+    (key) => key === LABEL_NAMESPACE_NAME,
   );
   return isKnown
     ? { matchLabels: labels, matchExpressions: matchExpressions as LabelRequirement[] }

@@ -1,5 +1,5 @@
 import type { EventReason } from '../../api/reasons/events.ts';
-import { ANNOTATION_HOME_NAMESPACE, LABEL_MANAGED_BY } from '../../api/names.ts';
+import { ANNOTATION_HOME_NAMESPACE, isOwnKey, LABEL_MANAGED_BY } from '../../api/names.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, ObjectMeta } from '../../api/wire.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -96,7 +96,7 @@ export const mayBeCopied = ({ metadata }: KubeObject): boolean =>
 
 /** Without our own labels, which describe the cluster that they were set in. */
 export const travellingLabels = (labels: Record<string, string> = {}): Record<string, string> =>
-  Object.fromEntries(Object.entries(labels).filter(([key]) => !/^([^/]*\.)?tributary\.dev\//u.test(key)));
+  Object.fromEntries(Object.entries(labels).filter(([key]) => !isOwnKey(key)));
 
 /** Domains of Kubernetes, kubectl and ours: such marks describe the cluster that they were set in. */
 const MANAGED = /^([^/]*\.)?(tributary\.dev|kubernetes\.io|k8s\.io)\//u;

@@ -10,7 +10,6 @@ import {
   type Prefix,
   prefixesOf,
   tryPrefix,
-  WIDTHS,
   without,
 } from '../../lib/prefix.ts';
 import type { NetworkView } from '../network-view.ts';
@@ -82,10 +81,4 @@ export function isInBlock({ cidr, except = [] }: IpBlock, text: string): boolean
   const [range, address] = [tryPrefix(cidr), parseAddress(text)];
   if (range === undefined || address === undefined || !contains(range, address)) return false;
   return !prefixesOf(except).some((it) => contains(it, address));
-}
-
-/** The block of one address; undefined for what is none. */
-export function blockOf(text: string): Prefix | undefined {
-  const address = parseAddress(text);
-  return address && { family: address.family, base: address.value, length: WIDTHS[address.family] };
 }

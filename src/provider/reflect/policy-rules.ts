@@ -7,6 +7,7 @@ import {
   type GuestNetworkPolicySpec,
   type GuestPolicyPeer,
 } from '../../api/guest-network-policy.ts';
+import { DNS_NAMESPACES } from '../../api/cluster-namespaces.ts';
 import { type LabelSelector, matchesSelector } from '../../api/label-selector.ts';
 import {
   type NetworkPolicySpec,
@@ -14,12 +15,13 @@ import {
   type PolicyPort,
   policyTypesOf,
 } from '../../api/network-policy.ts';
+import { ownAddresses } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
-import { formatPrefix, mergePrefixes } from '../../lib/prefix.ts';
+import { formatPrefix, hostPrefix, mergePrefixes } from '../../lib/prefix.ts';
 import type { HomeDnsWay, OwnDns } from '../home-dns.ts';
 import type { NetworkView } from '../network-view.ts';
-import { blockOf, blockReach, isInBlock } from './policy-blocks.ts';
-import { addressesOf, type PolicyWorld } from './policy-world.ts';
+import { blockReach, isInBlock } from './policy-blocks.ts';
+import type { PolicyWorld } from './policy-world.ts';
 
 export interface PolicyContext {
   homeNamespace: string;
@@ -223,19 +225,18 @@ const isEmpty = ({
 }: NonNullable<PolicyPeer['podSelector']>): boolean =>
   Object.keys(matchLabels).length + matchExpressions.length === 0;
 
-/** Where cluster DNS runs, and how its pods are marked: by kubeadm and most distributions, and by OpenShift. */
-const DNS_NAMESPACES: ReadonlySet<string | undefined> = new Set(['kube-system', 'openshift-dns']);
+/** How pods of cluster DNS are marked: by kubeadm and most distributions, and by OpenShift. */
 const DNS_APPS: ReadonlySet<string | undefined> = new Set(['kube-dns', 'coredns']);
 const OPENSHIFT_DNS = 'dns.operator.openshift.io/daemonset-dns';
 
 const isDns = ({ metadata: { namespace, labels = {} } }: Pod): boolean =>
-  DNS_NAMESPACES.has(namespace) && (DNS_APPS.has(labels['k8s-app']) || OPENSHIFT_DNS in labels);
+  DNS_NAMESPACES.includes(namespace ?? '') && (DNS_APPS.has(labels['k8s-app']) || OPENSHIFT_DNS in labels);
 
 /** Whoever may ask the DNS at home may ask, over there, the one that pods over there ask. */
 const dnsOf = ({ dns: { way } }: PolicyContext): GuestPolicyPeer[] =>
   way.kind === 'At'
     ? way.nameservers.flatMap((address) => {
-        const prefix = blockOf(address);
+        const prefix = hostPrefix(address);
         return prefix === undefined ? [] : [{ ipBlock: { cidr: formatPrefix(prefix) } }];
       })
     : [{ clusterDNS: true }];
@@ -243,8 +244,8 @@ const dnsOf = ({ dns: { way } }: PolicyContext): GuestPolicyPeer[] =>
 /** Where pods are that do not run over there, as it is seen there. */
 const blocksOf = (pods: readonly Pod[], { network }: PolicyContext): GuestPolicyPeer[] =>
   mergePrefixes(
-    pods.flatMap(addressesOf).flatMap((address) => {
+    pods.flatMap(ownAddresses).flatMap((address) => {
       const seen = network.isTheirs(address) ? undefined : network.foreignViewOf(address);
-      return (seen === undefined ? undefined : blockOf(seen)) ?? [];
+      return (seen === undefined ? undefined : hostPrefix(seen)) ?? [];
     }),
   ).map((prefix) => ({ ipBlock: { cidr: formatPrefix(prefix) } }));

@@ -1,4 +1,4 @@
-import { isFinished } from '../../api/pod.ts';
+import { ownAddresses } from '../../api/pod.ts';
 import { namespaces, pods } from '../../api/resources.ts';
 import type { Namespace, Pod } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
@@ -87,7 +87,7 @@ export class HomePolicyWorld implements PolicyWorld, Component {
 const namespaceOf = ({ metadata }: Pod): string[] => [metadata.namespace ?? ''];
 
 const factsOf = (pod: Pod | undefined): unknown =>
-  pod && [pod.metadata.labels, pod.spec?.containers, addressesOf(pod)];
+  pod && [pod.metadata.labels, pod.spec?.containers, ownAddresses(pod)];
 
 /** Keeps what policies ask of a pod: labels, addresses, and ports that have names. */
 function slimPod({ metadata, spec, status }: Pod): Pod {
@@ -101,10 +101,4 @@ function slimPod({ metadata, spec, status }: Pod): Pod {
     spec: { containers, ...present({ hostNetwork: spec?.hostNetwork }) },
     status: present({ phase: status?.phase, podIPs: status?.podIPs }),
   };
-}
-
-/** The addresses that are the pod's alone: policies do not speak of pods on the network of their node. */
-export function addressesOf(pod: Pod): string[] {
-  if (pod.spec?.hostNetwork === true || isFinished(pod)) return [];
-  return (pod.status?.podIPs ?? []).flatMap(({ ip }) => ip ?? []);
 }
