@@ -3,7 +3,7 @@ import { LABEL_HOME_UID } from '../api/names.ts';
 import { dialUpgrade } from '../kube/upgrade.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isResult, logsGoneText } from '../provider/forge/made-anew.ts';
+import { isResult, keptLogOf } from '../provider/forge/made-anew.ts';
 import type { Provider } from '../provider/provider.ts';
 import type { KubeletBackend } from '../server/kubelet/backend.ts';
 
@@ -29,7 +29,7 @@ export function kubeletBackend(provider: Provider, clock: Clock, figures: Kubele
       return {
         path: `/api/v1/namespaces/${tenantNamespace}/pods/${name}`,
         uid: pod.metadata.uid,
-        ...(isResult(remote) && { logsGone: logsGoneText(pod, container) }),
+        ...(isResult(remote) && { keptLog: keptLogOf(remote, pod, container) }),
       };
     },
     raw: async (request) => provider.foreign.client.raw(request),

@@ -12,7 +12,7 @@ import type { OwnAnnouncement } from '../api/own-announcement.ts';
 import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import { type Tunnel, tunnels } from '../api/tunnel.ts';
-import { CLUSTER_NAME } from '../deploy/rights/cluster.ts';
+import { CLUSTER_NAME } from '../api/manifest.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { AnnouncementWriter } from '../discovery/own-announcement.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sighting-writer.ts';

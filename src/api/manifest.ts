@@ -70,6 +70,8 @@ export const AGENTS_NAMESPACE = 'tributary-agents';
 
 /** Where our own pods run. */
 export const SYSTEM_NAMESPACE = 'tributary-system';
+/** Of role `cluster`: its Deployment, its account and its rights. */
+export const CLUSTER_NAME = 'tributary-cluster';
 
 /** By which one process of role `cluster` leads; in that namespace. */
 export const CLUSTER_LEASE = 'tributary-cluster';

@@ -80,6 +80,10 @@ export const ANNOTATION_RECREATED = 'tributary.dev/recreated';
  * one never runs and only bears its result.
  */
 export const ANNOTATION_RESULT = 'tributary.dev/result';
+/**
+ * On such a pod, written by the provider's guardian: JSON, by container the end of its log in base64 (api/result-logs.ts).
+ */
+export const ANNOTATION_RESULT_LOGS = 'tributary.dev/result-logs';
 
 /** Provisioner of StorageClasses whose volumes are in a foreign cluster. */
 export const STORAGE_PROVISIONER = 'tributary.dev/storage';

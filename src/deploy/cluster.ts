@@ -13,7 +13,13 @@ import {
 import { customResourceDefinitions } from '../api/crd/index.ts';
 import { forgeTetherGuards } from '../peering/mode/guards.ts';
 import { forgeFence, isAccount, writes } from '../api/fence.ts';
-import { AGENTS_NAMESPACE, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
+import {
+  AGENTS_NAMESPACE,
+  CLUSTER_NAME,
+  type Manifest,
+  type ManifestOf,
+  SYSTEM_NAMESPACE,
+} from '../api/manifest.ts';
 import { LABEL_NAMESPACE_NAME } from '../api/names.ts';
 import { type AccountRef, forgeGrant, groupAndResource, RBAC_VERSION, rulesOf } from '../api/rbac.ts';
 import { SETTING_LOG_LEVEL, SETTINGS_CONFIG_MAP } from '../api/settings.ts';
@@ -36,7 +42,7 @@ import {
   labelsOf,
   OPS_PORT,
 } from './program.ts';
-import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights/cluster.ts';
+import { CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights/cluster.ts';
 
 const PEERING_PORT = 7443;
 const PEERING_SERVICE = 'tributary-peering';

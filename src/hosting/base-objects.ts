@@ -11,9 +11,10 @@ import {
 } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { forgeTenantPolicies } from './policies/policies.ts';
-import { PEERS_PRIORITY_LEVEL, TENANT_ROLE } from './tenants/contract-tenant.ts';
+import { PEERS_PRIORITY_LEVEL, TENANT_LOGS_ROLE, TENANT_ROLE } from './tenants/contract-tenant.ts';
 import { forgeLendingFence } from './fences.ts';
 import { forgePeersNamespace } from './tenants/objects.ts';
+import { GUARDIAN_TENANT_RIGHTS } from './rights.ts';
 import { PEER_RIGHTS } from './tenants/peer-rights.ts';
 
 type PriorityLevel = Stored<models.V1PriorityLevelConfiguration>;
@@ -35,6 +36,12 @@ export function forgeHostingBase(account: AccountRef, elsewhere?: string): Manif
       kind: 'ClusterRole',
       metadata: { name: TENANT_ROLE, labels },
       rules: rulesOf(PEER_RIGHTS),
+    } as Manifest,
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: TENANT_LOGS_ROLE, labels },
+      rules: rulesOf(GUARDIAN_TENANT_RIGHTS),
     } as Manifest,
     ...forgeTenantPolicies(),
     ...forgeLendingFence(account, elsewhere),

@@ -26,9 +26,11 @@ import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '..
 import { RESULT_GATE } from './guardian/result.ts';
 import { isReflectableGroup, KIND_VERBS } from './policies/kinds.ts';
 import {
+  CLUSTER_ACCOUNT,
   FLOW_SCHEMA_PREFIX,
   PEERS_PRIORITY_LEVEL,
   TENANT_KINDS_ROLE,
+  TENANT_LOGS_ROLE,
   TENANT_ROLE,
 } from './tenants/contract-tenant.ts';
 import { GUEST_POLICY_PREFIX } from './tenants/guest-policy.ts';
@@ -47,6 +49,13 @@ const isGuestPolicy = `(${isKind('networkpolicies')} && request.name.startsWith(
 const isInside = `!(${isNamespace}) && !(${isKind('flowschemas')})`;
 /** CEL: the peer of the namespace that is written to. */
 const peerHere = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
+
+const isRole = (kind: string, name: string): string =>
+  `(object.roleRef.kind == '${kind}' && object.roleRef.name == '${name}')`;
+/** CEL: the binding names this account and no other. */
+const isBoundTo = (namespace: string, name: string): string =>
+  `has(object.subjects) && object.subjects.all(s, s.kind == 'ServiceAccount' && ` +
+  `s.?namespace.orValue('') == ${namespace} && s.name == ${name})`;
 
 /** CEL: the manager of a slice. */
 const managerOf = (what: string): string => `${labelsOf(what)}[?'${LABEL_SLICE_MANAGED_BY}'].orValue('')`;
@@ -94,11 +103,12 @@ const validations: NonNullable<PolicySpec['validations']> = [
   },
   {
     expression:
-      `!(${isKind('rolebindings')}) || object == null || (((object.roleRef.kind == 'ClusterRole' && ` +
-      `object.roleRef.name == '${TENANT_ROLE}') || (object.roleRef.kind == 'Role' && ` +
-      `object.roleRef.name == '${TENANT_KINDS_ROLE}')) && has(object.subjects) && object.subjects.all(s, ` +
-      `s.kind == 'ServiceAccount' && s.?namespace.orValue('') == '${PEERS_NAMESPACE}' && s.name == ${peerHere}))`,
-    message: `lending may bind ${TENANT_ROLE} and ${TENANT_KINDS_ROLE} to the peer of the namespace only`,
+      `!(${isKind('rolebindings')}) || object == null || ` +
+      `((${isRole('ClusterRole', TENANT_ROLE)} || ${isRole('Role', TENANT_KINDS_ROLE)}) && ` +
+      `${isBoundTo(`'${PEERS_NAMESPACE}'`, peerHere)}) || ` +
+      `(${isRole('ClusterRole', TENANT_LOGS_ROLE)} && ` +
+      `${isBoundTo(`'${CLUSTER_ACCOUNT.namespace}'`, `'${CLUSTER_ACCOUNT.name}'`)})`,
+    message: `lending may bind ${TENANT_ROLE} and ${TENANT_KINDS_ROLE} to the peer of the namespace only, and ${TENANT_LOGS_ROLE} to itself`,
   },
   {
     expression:

@@ -1,6 +1,6 @@
 import { HOME_LEASE } from '../api/names.ts';
 import { eventRight, type Right } from '../api/rbac.ts';
-import { TENANT_KINDS_ROLE, TENANT_ROLE } from './tenants/contract-tenant.ts';
+import { TENANT_KINDS_ROLE, TENANT_LOGS_ROLE, TENANT_ROLE } from './tenants/contract-tenant.ts';
 
 /**
  * What makes, changes and ends tenants. Writes to namespaces and what is in them, and to FlowSchemas, are fenced to tenants
@@ -59,9 +59,9 @@ export const TENANT_RIGHTS: readonly Right[] = [
   },
   {
     resource: 'clusterroles.rbac.authorization.k8s.io',
-    names: [TENANT_ROLE],
+    names: [TENANT_ROLE, TENANT_LOGS_ROLE],
     verbs: ['bind'],
-    why: 'this one role and no other may be given away',
+    why: 'these two roles and no other may be given away: the first to the peer of a tenant, the second to itself there',
   },
   {
     resource: 'roles.rbac.authorization.k8s.io',
@@ -156,6 +156,15 @@ export const GUARDIAN_PEERS_RIGHTS: readonly Right[] = [
     resource: 'secrets',
     verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
     why: 'the journal of the pods of a peer whose home is away; a Secret, as their environment may hold secrets. Nothing else is in this namespace but accounts',
+  },
+];
+
+/** In each tenant namespace, and in no other. */
+export const GUARDIAN_TENANT_RIGHTS: readonly Right[] = [
+  {
+    resource: 'pods/log',
+    verbs: ['get'],
+    why: 'keeps the end of the log of a pod that has ended while its home is away, with its result',
   },
 ];
 

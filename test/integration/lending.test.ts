@@ -301,10 +301,16 @@ describe("the fence around lending's own account", () => {
 
   afterAll(async () => admin.delete(namespaces, { name: tenant }));
 
-  const binding = (subject: string, role = 'tributary-tenant'): object => ({
+  const own = { namespace: 'tributary-system', name: 'tributary-cluster' };
+  const binding = (subject: string | typeof own, role = 'tributary-tenant'): object => ({
     metadata: { name: 'tributary-peer' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-    subjects: [{ kind: 'ServiceAccount', namespace: 'tributary-peers', name: subject }],
+    subjects: [
+      {
+        kind: 'ServiceAccount',
+        ...(typeof subject === 'string' ? { namespace: 'tributary-peers', name: subject } : subject),
+      },
+    ],
   });
   const bindings = (namespace: string): string =>
     `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings?dryRun=All`;
@@ -324,6 +330,7 @@ describe("the fence around lending's own account", () => {
       },
     ],
     ["the peer's binding in it", 'POST', bindings(tenant), binding(peer)],
+    ['our own in it, for logs', 'POST', bindings(tenant), binding(own, 'tributary-tenant-logs')],
     [
       'a quota in it',
       'POST',
@@ -356,6 +363,9 @@ describe("the fence around lending's own account", () => {
     ['a binding outside tenants', 'POST', bindings('kube-system'), binding(peer)],
     ['a binding of another peer', 'POST', bindings(tenant), binding('paris')],
     ['a binding of a wider role', 'POST', bindings(tenant), binding(peer, 'cluster-admin')],
+    ['our own for more than logs', 'POST', bindings(tenant), binding(own)],
+    ['our own outside tenants', 'POST', bindings('default'), binding(own, 'tributary-tenant-logs')],
+    ['logs for a peer', 'POST', bindings(tenant), binding(peer, 'tributary-tenant-logs')],
     [
       'a quota outside tenants',
       'POST',

@@ -2,10 +2,9 @@
 import { readFileSync } from 'node:fs';
 
 import { definitions, deployments } from '../../api/resources.ts';
-import { type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { CLUSTER_NAME, type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { forgeInstallation } from '../../deploy/installation/objects.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
-import { CLUSTER_NAME } from '../../deploy/rights/cluster.ts';
 import { typeOf } from '../../kube/apply.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { VERSION } from '../../version.ts';

@@ -1,10 +1,10 @@
 /** What the roles `gateway` and `node` have left in the kernels of the hosts. */
-import { type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { CLUSTER_NAME, type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { daemonSets, deployments, namespaces, pods } from '../../api/resources.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import { CLEAN_UP_NAME, forgeCleanUp } from '../../deploy/node.ts';
 import { NETWORK_NAMESPACE } from '../../deploy/program.ts';
-import { CLUSTER_NAME, GATEWAY_NAME, NODE_NAME } from '../../deploy/rights/cluster.ts';
+import { GATEWAY_NAME, NODE_NAME } from '../../deploy/rights/cluster.ts';
 import { found, listed, remove } from './objects.ts';
 import { installedOf } from './versions.ts';
 import { type InstallSession, mustBe, someOf, waitFor } from './waiting.ts';

@@ -2,10 +2,9 @@
  * A pod that only says its version: whether an image can be had here, and is ours, is known before a role is stopped for it. It has
  * the account of role `cluster`, and so the same secrets to pull images with.
  */
-import { LABEL_APP_INSTANCE, type ManifestOf, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { CLUSTER_NAME, LABEL_APP_INSTANCE, type ManifestOf, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import type { Pod } from '../../api/wire.ts';
 import { checkedImage, forgeTaskPod } from '../program.ts';
-import { CLUSTER_NAME } from '../rights/cluster.ts';
 
 export const IMAGE_CHECK_NAME = 'tributary-image-check';
 

@@ -2,7 +2,7 @@
  * All that the roles `cluster`, `gateway` and `node` may do in their cluster: the tables of their parts, grouped by the
  * place where the rights hold. The RBAC roles and docs/rights.md are generated from this.
  */
-import { AGENTS_NAMESPACE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { AGENTS_NAMESPACE, CLUSTER_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { ANNOUNCEMENT_CONFIG_MAP } from '../../api/own-announcement.ts';
 import type { Right } from '../../api/rbac.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
@@ -53,7 +53,6 @@ import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } fro
 import { SETTINGS_RIGHTS } from './settings.ts';
 import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './webhook.ts';
 
-export const CLUSTER_NAME = 'tributary-cluster';
 export const GATEWAY_NAME = 'tributary-gateway';
 export const NODE_NAME = 'tributary-node';
 

@@ -1,12 +1,12 @@
 /** What `tributary uninstall --prepare` does in a cluster, for the account that does it for Helm. */
 import { customResourceDefinitions } from '../../api/crd/index.ts';
-import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { CLUSTER_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import type { Right } from '../../api/rbac.ts';
 import { SHORT_FORM_FENCE } from '../../offloading/short-form-fence.ts';
 import { UNINSTALL_FENCE } from '../installation/uninstall-fence.ts';
 import { CLEAN_UP_NAME } from '../node.ts';
 import { NETWORK_NAMESPACE } from '../program.ts';
-import { CLUSTER_NAME, GATEWAY_NAME, NODE_NAME, type PlaceRights } from './cluster.ts';
+import { GATEWAY_NAME, NODE_NAME, type PlaceRights } from './cluster.ts';
 
 const OBJECTS_RIGHTS: readonly Right[] = [
   ...customResourceDefinitions().map(({ metadata }): Right => ({

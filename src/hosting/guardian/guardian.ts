@@ -14,6 +14,7 @@ import { Mutex } from './mutex.ts';
 import { PodMemory } from './pod-memory.ts';
 import { Presence } from './presence.ts';
 import { homeCondition, Reporter } from './report.ts';
+import { KeptLogs } from './result-logs.ts';
 import { TenantWatch } from './tenant-watch.ts';
 
 const BY_PEER = 'peer';
@@ -36,6 +37,7 @@ interface GuardianOptions extends HostingParts {
 interface Shared {
   budget: TokenBucket;
   memory: PodMemory;
+  keptLogs: KeptLogs;
   listMutex: Mutex;
 }
 
@@ -159,6 +161,7 @@ export class Guardian {
     const made = {
       budget: new TokenBucket({ clock, ...PACE }),
       memory: new PodMemory(heldBytes),
+      keptLogs: new KeptLogs(),
       listMutex: new Mutex(),
     };
     this.#shared.set(peer, made);

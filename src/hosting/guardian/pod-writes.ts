@@ -1,5 +1,5 @@
 import { timestamp } from '../../api/conditions.ts';
-import { ANNOTATION_RECREATED, ANNOTATION_RESULT } from '../../api/names.ts';
+import { ANNOTATION_RECREATED, ANNOTATION_RESULT, ANNOTATION_RESULT_LOGS } from '../../api/names.ts';
 import { type Recreated, recreatedText } from '../../api/recreated.ts';
 import { pods } from '../../api/resources.ts';
 import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
@@ -16,6 +16,8 @@ interface PodWritesOptions {
   namespace: string;
   /** Whether the home is still away; asked before each write. */
   mayWrite: () => boolean;
+  /** The value of ANNOTATION_RESULT_LOGS, where the log was read in time. */
+  logsOf: (entry: JournalEntry) => string | undefined;
 }
 
 /** `Contradicted`: the pod is no longer as it was when it was decided. `Stopped`: the home is back. */
@@ -40,7 +42,9 @@ export class PodWrites {
     if (!mayWrite()) return 'Stopped';
     if (action === 'WriteResult') return this.#writeResult(entry, pod, signal);
     if (action === 'PutBack') {
-      const made = await client.create(pods, resultPod(entry, namespace), { signal });
+      const made = await client.create(pods, resultPod(entry, namespace, this.#options.logsOf(entry)), {
+        signal,
+      });
       // Written even if the home is back by now, and without our signal: nobody else would ever say how that pod ended.
       return this.#writeResult(entry, made);
     }
@@ -75,9 +79,21 @@ function recreatedPod(entry: JournalEntry, namespace: string, recreated: Recreat
 }
 
 /** A pod that bears a result and never runs. Its status is written after it is made. */
-function resultPod(entry: JournalEntry, namespace: string): Draft<Pod> {
-  const pod = podOf(entry, namespace, { [ANNOTATION_RESULT]: 'true' });
+function resultPod(entry: JournalEntry, namespace: string, logs: string | undefined): Draft<Pod> {
+  const pod = podOf(entry, namespace, {
+    [ANNOTATION_RESULT]: 'true',
+    // A result without its log is better than none.
+    ...(logs !== undefined && hasRoom(entry.annotations, logs) && { [ANNOTATION_RESULT_LOGS]: logs }),
+  });
   return { ...pod, spec: { ...entry.spec, schedulingGates: [{ name: RESULT_GATE }] } };
+}
+
+/** An API server takes 256 KiB of annotations, keys and values together; the rest is for what is added to these. */
+const MOST_ANNOTATIONS = 255 * 1024;
+
+function hasRoom(annotations: Readonly<Record<string, string>>, more: string): boolean {
+  const texts = Object.entries(annotations).flat();
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), more.length) <= MOST_ANNOTATIONS;
 }
 
 const podOf = (

@@ -41,6 +41,8 @@ interface RoundsOptions extends Pick<HostingParts, 'client' | 'clock' | 'log' | 
   isAway: () => boolean;
   isStillAway: (signal: AbortSignal) => Promise<boolean>;
   budget: TokenBucket;
+  /** What was read of the logs of pods that have ended. */
+  logsOf: (entry: JournalEntry) => string | undefined;
 }
 
 /** A cache learns of a write within milliseconds. After this time, the pod is read live again. */
@@ -77,8 +79,14 @@ export class Rounds {
 
   constructor(options: RoundsOptions) {
     this.#options = options;
-    const { client, clock, namespace, isAway } = options;
-    this.#writes = new PodWrites({ client, clock, namespace: namespace.metadata.name, mayWrite: isAway });
+    const { client, clock, namespace, isAway, logsOf } = options;
+    this.#writes = new PodWrites({
+      client,
+      clock,
+      namespace: namespace.metadata.name,
+      mayWrite: isAway,
+      logsOf,
+    });
   }
 
   /** Why pods cannot be made anew, in the API server's words. */

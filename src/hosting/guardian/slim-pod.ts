@@ -1,15 +1,19 @@
 /** The two forms in which a pod is held: slim, to decide about it; as a body, to make it anew. And what memory they take. */
-import { ANNOTATION_RESULT, LABEL_HOME_UID } from '../../api/names.ts';
+import { ANNOTATION_RESULT, ANNOTATION_RESULT_LOGS, LABEL_HOME_UID } from '../../api/names.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { identityOf } from '../../kube/objects.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { DISRUPTION_TARGET, isDisruptionTarget, RESULT_GATE, resultOf } from './result.ts';
 
-/** All of which an entry is made. */
+/** All of which an entry is made. Without logs: what we have written ourselves would take room from other pods. */
 export function podBody({ metadata, spec, status }: Pod): Pod {
   const { labels, annotations } = metadata;
   return {
-    metadata: { ...placeOf(metadata), ...(labels && { labels }), ...(annotations && { annotations }) },
+    metadata: {
+      ...placeOf(metadata),
+      ...(labels && { labels }),
+      ...(annotations && { annotations: withoutKeys(annotations, [ANNOTATION_RESULT_LOGS]) }),
+    },
     ...(spec && { spec: withoutKeys(spec, ['ephemeralContainers']) }),
     // All conditions: any of them may be the mark of a disruption. They are cut when they become a result.
     status: {

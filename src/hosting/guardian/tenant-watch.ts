@@ -12,11 +12,12 @@ import { hasCode, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import type { HostingParts } from '../parts.ts';
-import { type JournalEntry, entryOf, entryOfVanished, recreatedOf } from './journal-entry.ts';
+import { type JournalEntry, entryOf, entryOfVanished, isResultPod, recreatedOf } from './journal-entry.ts';
 import { JournalStore } from './journal-store.ts';
 import type { Mutex } from './mutex.ts';
 import type { PodMemory } from './pod-memory.ts';
 import { endedByItself, resultOf } from './result.ts';
+import { type KeptLogs, LogReader } from './result-logs.ts';
 import { Rounds } from './rounds.ts';
 import { slimPodsClient } from './tenant-pods.ts';
 
@@ -51,6 +52,8 @@ interface TenantWatchOptions extends Omit<HostingParts, 'caches'> {
   budget: TokenBucket;
   /** What is held of all pods of the peer. */
   memory: PodMemory;
+  /** The logs of those of them that have ended. */
+  keptLogs: KeptLogs;
   /** Held while pods of the peer are listed, or a journal is loaded. */
   listMutex: Mutex;
   /** Held, over all peers, while a page or a shard is in memory in addition. */
@@ -80,6 +83,7 @@ export class TenantWatch {
   readonly #controller: Controller;
   readonly #store: JournalStore;
   readonly #rounds: Rounds;
+  readonly #logs: LogReader;
   /** UIDs of pods that have gone, by key. The memory keeps their last state until it is in the journal. */
   readonly #last = new Map<string, string>();
   /** Names of pods for which there was no room, until they change when there is room again. */
@@ -100,7 +104,8 @@ export class TenantWatch {
 
   constructor(options: TenantWatchOptions) {
     this.#options = options;
-    const { client, clock, peer, namespace, random, metrics, memory, listMutex, bulkMutex } = options;
+    const { client, clock, peer, namespace, random, metrics, memory, keptLogs, listMutex, bulkMutex } =
+      options;
     const { name } = namespace.metadata;
     const log = (this.#log = options.log.named('guardian', { peer, namespace: name }));
     const common = { client, clock, log, ...(random && { random }) };
@@ -127,7 +132,14 @@ export class TenantWatch {
       memory,
       mutex: bulkMutex,
     });
-    this.#rounds = new Rounds({ ...options, log, store: this.#store, pods: this.#pods });
+    this.#logs = new LogReader({ client, clock, log, namespace: name, kept: keptLogs });
+    this.#rounds = new Rounds({
+      ...options,
+      log,
+      store: this.#store,
+      pods: this.#pods,
+      logsOf: ({ homeUid }) => keptLogs.of(name, homeUid),
+    });
     this.#controller = new Controller({
       ...common,
       name: 'guardian of tenants',
@@ -171,7 +183,9 @@ export class TenantWatch {
     await this.#running;
     await this.#controller.stop();
     await this.#pods.stop();
+    await this.#logs.stopped();
     this.#options.memory.close(this.#name);
+    this.#options.keptLogs.forget(this.#name);
   }
 
   get #name(): string {
@@ -254,6 +268,7 @@ export class TenantWatch {
       const leftMs = this.#leftMs(namespace);
       if (leftMs <= 0) return await this.#end(signal);
       const noted = await this.#note();
+      this.#logs.look(this.#withLogs(), this.#abort.signal);
       await this.#store.write(isAway, signal);
       this.#forget(noted);
       const waitMs = Math.min(LONGEST_WAIT_MS, leftMs, await this.#rounds.round(signal));
@@ -288,6 +303,14 @@ export class TenantWatch {
     // Once ended, they stay ended, even if the policy keeps pods for longer now.
     this.#isGone ||= leftMs <= 0;
     return this.#isGone ? 0 : leftMs;
+  }
+
+  /** Pods that have ended, and are still there with their logs. */
+  #withLogs(): JournalEntry[] {
+    return [...this.#store.entries.values()].filter(({ name, uid, result }) => {
+      const pod = this.#pods.get(`${this.#name}/${name}`);
+      return result !== undefined && pod?.metadata.uid === uid && !isResultPod(pod);
+    });
   }
 
   /** Updates the journal in memory from the existing pods. Returns which of the pods that have gone it has taken in. */

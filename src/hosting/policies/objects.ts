@@ -11,6 +11,7 @@ import {
   ANNOTATION_RECREATED,
   ANNOTATION_REFRESH_AT,
   ANNOTATION_RESULT,
+  ANNOTATION_RESULT_LOGS,
   ANNOTATION_SOURCE,
   ANNOTATION_WHEN_LOST,
   ANNOTATION_WITHHELD,
@@ -81,7 +82,13 @@ const OUR_ANNOTATIONS = [
   ANNOTATION_REFRESH_AT,
 ];
 /** What parts of this cluster say on objects of peers. */
-const THEIRS_NOT = [ANNOTATION_NO_POD_AT, ANNOTATION_RECREATED, ANNOTATION_RESULT, ANNOTATION_WITHHELD];
+const THEIRS_NOT = [
+  ANNOTATION_NO_POD_AT,
+  ANNOTATION_RECREATED,
+  ANNOTATION_RESULT,
+  ANNOTATION_RESULT_LOGS,
+  ANNOTATION_WITHHELD,
+];
 
 type Field = 'labels' | 'annotations';
 const of = (object: string, field: Field): string => `${object}.?metadata.?${field}`;

@@ -1,9 +1,16 @@
 import type * as models from '@kubernetes/client-node';
 
-import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
+import {
+  APP_NAME,
+  CLUSTER_NAME,
+  LABEL_APP_NAME,
+  type Manifest,
+  type ManifestOf,
+  SYSTEM_NAMESPACE,
+} from '../../api/manifest.ts';
 import { ANNOTATION_HOME_NAMESPACE, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import { type Contract, POD_SECURITY_LEVELS } from '../../api/offer.ts';
-import { forgeBinding, forgeGrant, type Grant } from '../../api/rbac.ts';
+import { type AccountRef, forgeBinding, forgeGrant, type Grant } from '../../api/rbac.ts';
 import type { ReflectableKind } from '../../api/reflection.ts';
 import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
@@ -27,6 +34,8 @@ import { boundsOfKinds } from './quota.ts';
 
 /** The one ClusterRole of peers, bound in each tenant namespace. */
 export const TENANT_ROLE = 'tributary-tenant';
+/** The ClusterRole by which role `cluster` reads logs, bound in each tenant namespace and nowhere else; also the name of the RoleBinding. */
+export const TENANT_LOGS_ROLE = 'tributary-tenant-logs';
 /** Name of the RoleBinding in each tenant namespace. */
 const TENANT_BINDING = 'tributary-peer';
 /** Name of the Role for further kinds in a tenant namespace, and of its RoleBinding. */
@@ -36,6 +45,9 @@ export const PEERS_PRIORITY_LEVEL = 'tributary-peers';
 export const FLOW_SCHEMA_PREFIX = 'tributary-peer-';
 /** Before Kubernetes' own `service-accounts` (9000), after whatever keeps the cluster itself alive. */
 const FLOW_PRECEDENCE = 2000;
+
+/** The account of role `cluster`, our own. */
+export const CLUSTER_ACCOUNT: AccountRef = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
 
 type FlowSchema = Stored<models.V1FlowSchema>;
 
@@ -133,6 +145,10 @@ function forgeTenantObjects(
     forgeBinding(
       { kind: 'ClusterRole', name: TENANT_ROLE },
       { name: TENANT_BINDING, namespace, labels, account: { namespace: PEERS_NAMESPACE, name: consumer } },
+    ),
+    forgeBinding(
+      { kind: 'ClusterRole', name: TENANT_LOGS_ROLE },
+      { name: TENANT_LOGS_ROLE, namespace, labels, account: CLUSTER_ACCOUNT },
     ),
   ];
 }

@@ -18,6 +18,8 @@ import {
 } from '../annotations.ts';
 import { forgeTenantPolicies } from '../policies/policies.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { GUARDIAN_TENANT_RIGHTS } from '../rights.ts';
+import { CLUSTER_ACCOUNT, TENANT_LOGS_ROLE } from './contract-tenant.ts';
 import type { Isolation, IsolationFacts } from './isolation.ts';
 import { forgeAccount, forgePeersNamespace, forgeTenantNamespace } from './objects.ts';
 import { PEER_RIGHTS } from './peer-rights.ts';
@@ -89,6 +91,13 @@ function forgeNamespaceOf(tenant: ManualTenant, name: string): Manifest[] {
       isolation: tenant.isolation === 'None' ? undefined : isolationFacts(tenant),
     }),
     ...forgeGrant({ name: 'tributary-peer', namespace: name, labels, account, rules: rulesOf(PEER_RIGHTS) }),
+    ...forgeGrant({
+      name: TENANT_LOGS_ROLE,
+      namespace: name,
+      labels,
+      account: CLUSTER_ACCOUNT,
+      rules: rulesOf(GUARDIAN_TENANT_RIGHTS),
+    }),
   ];
 }
 

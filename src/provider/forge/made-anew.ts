@@ -2,11 +2,13 @@ import type { EventReason } from '../../api/reasons/events.ts';
 import {
   ANNOTATION_RECREATED,
   ANNOTATION_RESULT,
+  ANNOTATION_RESULT_LOGS,
   CONDITION_RECREATED,
   RECREATED_REASON,
 } from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
 import { parseRecreated, type Recreated } from '../../api/recreated.ts';
+import { parseResultLogs } from '../../api/result-logs.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
 import { endedStatus } from './ended-status.ts';
@@ -29,8 +31,19 @@ export function recreatedOf(remote: Pod): Recreated | undefined {
 /** It never runs, and only bears the result of the pod whose name it has. */
 export const isResult = (remote: Pod): boolean => remote.metadata.annotations?.[ANNOTATION_RESULT] === 'true';
 
-/** Instead of the log of a result: its containers went with the pod that ran. What they said last is in the status. Pure. */
-export function logsGoneText({ metadata, status }: Pod, container?: string): string {
+/** What is left of the log of a result, whose containers went with the pod that ran. Pure. */
+export function keptLogOf(
+  remote: Pod,
+  home: Pod,
+  container: string | undefined,
+): { bytes: Buffer } | { gone: string } {
+  const text = remote.metadata.annotations?.[ANNOTATION_RESULT_LOGS];
+  const bytes = text === undefined ? undefined : parseResultLogs(text).get(container ?? '');
+  return bytes === undefined ? { gone: logsGoneText(home, container) } : { bytes };
+}
+
+/** What the containers said last is in the status. */
+function logsGoneText({ metadata, status }: Pod, container?: string): string {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   const said = all.find(({ name }) => name === container)?.state?.terminated?.message ?? '';
   const gone = `the logs of pod ${JSON.stringify(metadata.name)} are gone: it ended while this cluster was away, was removed over there, and only its result was kept`;

@@ -5,7 +5,7 @@ import type { PodLocation } from './backend.ts';
 import type { PodPath } from './pod-path.ts';
 
 /** Answers in plain text; browsers must not guess anything else from it. */
-export function sendText(response: ServerResponse, status: number, text: string): void {
+export function sendText(response: ServerResponse, status: number, text: string | Buffer): void {
   send(response, status, 'text/plain; charset=utf-8', text);
 }
 
@@ -13,7 +13,12 @@ export function sendJson(response: ServerResponse, value: object): void {
   send(response, 200, 'application/json', JSON.stringify(value));
 }
 
-export function send(response: ServerResponse, status: number, contentType: string, text: string): void {
+export function send(
+  response: ServerResponse,
+  status: number,
+  contentType: string,
+  text: string | Buffer,
+): void {
   if (response.destroyed || response.headersSent) return;
   response.writeHead(status, {
     'Content-Type': contentType,

@@ -2,14 +2,17 @@ import type { Pod } from '../../api/wire.ts';
 import type { RawRequest, RawResponse } from '../../kube/client.ts';
 import type { UpgradeRequest, UpgradeResponse } from '../../kube/upgrade.ts';
 
+/** `bytes`: the end of the log, each line with its time. `gone`: why there is none, for people. */
+export type KeptLog = { bytes: Buffer } | { gone: string };
+
 /** Where the body of a home pod is. */
 export interface PodLocation {
   /** Path of the remote pod, `/api/v1/namespaces/<tenant>/pods/<remote>`; its segments need no encoding. */
   path: string;
   /** UID of the home pod, for the variants of the streaming paths that name one. */
   uid: string;
-  /** Why no log can be read there any more, for people; undefined: one can. */
-  logsGone?: string;
+  /** What is left of its log, where it cannot be read there any more. */
+  keptLog?: KeptLog;
 }
 
 /** What the kubelet API asks of the rest of the agent. */

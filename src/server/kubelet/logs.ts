@@ -2,10 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 
 import type { RawResponse } from '../../kube/client.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { readBody, remoteRefusal, sendText } from './answers.ts';
-import type { KubeletBackend, PodLocation } from './backend.ts';
+import type { KeptLog, KubeletBackend, PodLocation } from './backend.ts';
+import { selectedLog } from './kept-log.ts';
 import type { ServerMetrics } from './metrics.ts';
 import { invalidName, locatePod, type PodPath } from './pod-path.ts';
 import { StreamGate } from '../splice.ts';
@@ -90,6 +92,7 @@ function withStream(query: URLSearchParams, stream: string | null): LogQuery {
 
 interface LogsOptions {
   backend: KubeletBackend;
+  clock: Clock;
   log: Logger;
   metrics: ServerMetrics;
   /** Reads that are open at a time, followed ones and others. */
@@ -113,7 +116,7 @@ export class ContainerLogs {
     if ('status' in parsed) return sendText(response, parsed.status, parsed.text);
     const location = locatePod(this.#options.backend, home);
     if ('status' in location) return sendText(response, location.status, location.text);
-    if (location.logsGone !== undefined) return sendText(response, 404, location.logsGone);
+    if (location.keptLog !== undefined) return this.#sendKept(home, location.keptLog, parsed.query, response);
     const leave = this.#gate.enter();
     if (leave === undefined) return sendText(response, 429, 'too many logs are being read on this node');
     parsed.query.set('container', home.container ?? '');
@@ -122,6 +125,23 @@ export class ContainerLogs {
     } finally {
       leave();
     }
+  }
+
+  #sendKept(home: PodPath, kept: KeptLog, query: URLSearchParams, response: ServerResponse): void {
+    if ('gone' in kept) return sendText(response, 404, kept.gone);
+    if (query.has('previous')) {
+      const what = `previous terminated container ${JSON.stringify(home.container)} in pod ${JSON.stringify(home.pod)}`;
+      return sendText(response, 400, `${what} not found`);
+    }
+    const stream = query.get('stream');
+    if (stream !== null) {
+      return sendText(
+        response,
+        400,
+        noStream(stream, 'of this pod the end of the log is kept, both streams together'),
+      );
+    }
+    sendText(response, 200, selectedLog(kept.bytes, query, this.#options.clock.now()));
   }
 
   async #copy(
@@ -162,16 +182,18 @@ export class ContainerLogs {
     const { status, text } = remoteRefusal({ status: remote.status, body }, home, location);
     // The other parameters are known to be good; a kubelet without the feature says the same.
     if (status === 422 && stream !== null) {
-      const why = 'the foreign cluster has not enabled PodLogsQuerySplitStreams';
       return sendText(
         response,
         400,
-        `unable to return the given log stream: ${JSON.stringify(stream)}: ${why}`,
+        noStream(stream, 'the foreign cluster has not enabled PodLogsQuerySplitStreams'),
       );
     }
     sendText(response, status, text);
   }
 }
+
+const noStream = (stream: string, why: string): string =>
+  `unable to return the given log stream: ${JSON.stringify(stream)}: ${why}`;
 
 async function forward(remote: RawResponse, response: ServerResponse): Promise<void> {
   response.writeHead(200, {

@@ -75,8 +75,16 @@ export class KubeletServer implements Component {
 
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { backend, clientAuthorities, servingCertificate, log, metrics, maxLogReads = 256 } = this.#options;
-    const logs = new ContainerLogs({ backend, log, metrics, maxReads: maxLogReads });
+    const {
+      backend,
+      clientAuthorities,
+      servingCertificate,
+      clock,
+      log,
+      metrics,
+      maxLogReads = 256,
+    } = this.#options;
+    const logs = new ContainerLogs({ backend, clock, log, metrics, maxReads: maxLogReads });
     const app = kubeletRoutes({ backend, auth: this.#auth, logs, log, metrics });
     this.#connections.use(clientAuthorities.current());
     const server = createServer({ ...this.#tls(), ...LIMITS }, app);

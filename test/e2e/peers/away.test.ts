@@ -121,7 +121,7 @@ test('a stranded Deployment, and a Job that ends meanwhile, are adopted by a hom
         ),
       { seconds: 120, seen },
     );
-    // Somebody deletes finished pods: their results must not be lost.
+    // Somebody deletes finished pods: their results must not be lost, nor what they said.
     const ended = (await remotes()).find(({ metadata }) => metadata.labels?.['job-name'] === 'sum');
     await peers.milan.remove(podPath(tenant, ended?.metadata.name));
     await until(
@@ -170,6 +170,9 @@ test('a stranded Deployment, and a Job that ends meanwhile, are adopted by a hom
   expect((await peers.rome.get(JOB))?.status).not.toHaveProperty('failed');
   const [job] = await peers.rome.pods(NAMESPACE, 'job-name=sum');
   expect(statusOf(job)?.state?.terminated).toMatchObject({ exitCode: 0, message: 'the sum is 820' });
+  expect(await peers.ask(`kubectl --context rome -n ${NAMESPACE} logs job/sum --tail=2`)).toBe(
+    'plus 39\nplus 40\n',
+  );
   await expectOneEach();
   await until(
     'the journals are gone',
@@ -208,7 +211,7 @@ const sum = (): object => ({
         ...(
           aPod(
             'sum',
-            'n=0; for i in $(seq 40); do n=$((n+i)); sleep 1.5; done; echo -n "the sum is $n" > /dev/termination-log',
+            'n=0; for i in $(seq 40); do n=$((n+i)); echo plus $i; sleep 1.5; done; echo -n "the sum is $n" > /dev/termination-log',
             {
               spec: onMilan,
             },

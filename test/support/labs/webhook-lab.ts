@@ -9,13 +9,13 @@ import {
   mutatingWebhookConfigurations,
   WEBHOOK_CONFIGURATION,
 } from '../../../src/api/admission.ts';
+import { CLUSTER_NAME } from '../../../src/api/manifest.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../../src/api/namespace-offloading.ts';
 import type { PeeringRequest } from '../../../src/api/peering-request.ts';
 import { namespaces as namespaceType, pods, resourceQuotas } from '../../../src/api/resources.ts';
 import type { Namespace, Pod, ResourceList } from '../../../src/api/wire.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { parseConfig } from '../../../src/config.ts';
-import { CLUSTER_NAME } from '../../../src/deploy/rights/cluster.ts';
 import { TenantDirectory } from '../../../src/hosting/guests/tenant-directory.ts';
 import { guestAdmission } from '../../../src/hosting/guests/webhook.ts';
 import type { ResourceQuota } from '../../../src/hosting/tenants/quota-recounts.ts';

@@ -25,16 +25,16 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 11],
-  ['cluster --image tributary:1', manifestsCommand, 79 + POLICIES],
+  ['cluster --image tributary:1', manifestsCommand, 80 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    79 + POLICIES,
+    80 + POLICIES,
   ],
   [
     'cluster --image tributary:1 --cluster-dns 10.96.0.10 --cluster-domain cluster.local',
     manifestsCommand,
-    79 + POLICIES,
+    80 + POLICIES,
   ],
   [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 19],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 10],
@@ -48,8 +48,8 @@ test.each([
   ['clean-up --image tributary:1', manifestsCommand, 2],
   [`${peer} shop`, manifestsCommand, 19],
   [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 22],
-  ['--peer rome --namespace a', tenantCommand, 11 + POLICIES],
-  ['--peer rome --namespace a,b --quota cpu=1 --pod-security restricted', tenantCommand, 20 + POLICIES],
+  ['--peer rome --namespace a', tenantCommand, 13 + POLICIES],
+  ['--peer rome --namespace a,b --quota cpu=1 --pod-security restricted', tenantCommand, 24 + POLICIES],
 ])('"%s" prints YAML that holds whole objects', async (args, command, count) => {
   const { code, out, err } = await run(command, args);
   expect({ code, err }).toEqual({ code: 0, err: '' });

@@ -95,6 +95,7 @@ test('the cluster role gets no right to make cluster roles, bindings of them or 
   expect(JSON.stringify(CLUSTER_RIGHTS)).not.toContain('"*"');
   expect(everywhere.filter(({ verbs }) => verbs.includes('bind')).flatMap(({ names }) => names)).toEqual([
     'tributary-tenant',
+    'tributary-tenant-logs',
     'tributary-peer-kinds',
     'tributary-agent-namespace',
     'tributary-agent-kinds',

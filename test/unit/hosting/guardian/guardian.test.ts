@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { HOME_LEASE, LABEL_HOME_UID, LABEL_PEER } from '../../../../src/api/names.ts';
+import { ANNOTATION_RESULT_LOGS, HOME_LEASE, LABEL_HOME_UID, LABEL_PEER } from '../../../../src/api/names.ts';
 import { leases, namespaces, pods, secrets } from '../../../../src/api/resources.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
+import type { Pod } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { ignoring, TributaryError } from '../../../../src/lib/errors.ts';
 import type { Component } from '../../../../src/lib/lifecycle.ts';
@@ -201,10 +202,38 @@ test('a result is said of the pod that is made to bear it, also when the home co
       api.push(JSON.stringify(body));
     },
   } as unknown as KubeClient;
-  const writes = new PodWrites({ client: fake, clock, namespace: NAMESPACE, mayWrite: () => isAway });
+  const writes = new PodWrites({
+    client: fake,
+    clock,
+    namespace: NAMESPACE,
+    mayWrite: () => isAway,
+    logsOf: () => undefined,
+  });
   const entry = entryOf(podOf({ status: { phase: 'Succeeded' } }), undefined, true) as JournalEntry;
   await writes.carryOut('PutBack', entry, new AbortController().signal);
   expect(api).toEqual(['create', '{"metadata":{"uid":"u"},"status":{"phase":"Succeeded"}}']);
+});
+
+test.each([
+  [{}, true],
+  [{ large: 'x'.repeat(256 * 1024 - 10) }, false],
+])('a result bears the log that was read, if there is room for it', async (annotations, hasRoom) => {
+  const made: Pod[] = [];
+  const fake = {
+    get: async () => Promise.reject(new TributaryError('NotFound', 'gone')),
+    create: async (_type: unknown, draft: Pod) => {
+      made.push(draft);
+      return { metadata: { name: 'web', namespace: NAMESPACE, uid: 'u' } };
+    },
+    patch: async () => undefined,
+  } as unknown as KubeClient;
+  const options = { client: fake, clock, namespace: NAMESPACE, mayWrite: () => true };
+  const writes = new PodWrites({ ...options, logsOf: ({ homeUid }) => `log of ${homeUid}` });
+  const pod = podOf({ annotations, status: { phase: 'Succeeded' } });
+  const entry = entryOf(pod, undefined, true) as JournalEntry;
+  await writes.carryOut('PutBack', entry, new AbortController().signal);
+  const logs = made[0]?.metadata.annotations?.[ANNOTATION_RESULT_LOGS];
+  expect(logs).toBe(hasRoom ? 'log of home-web' : undefined);
 });
 
 test('a guardian that is stopped while it asks whether a home is away watches nothing afterwards', async () => {

@@ -32,6 +32,7 @@ test('of a pod that is not in the journal any more it is forgotten since when it
     pods: { get: () => pod, relist: () => undefined },
     isAway: () => true,
     isStillAway: async () => true,
+    logsOf: () => undefined,
     budget: new TokenBucket({ clock, burst: 1, perSecond: 1 }),
   });
   const round = async (): Promise<number> => rounds.round(new AbortController().signal);

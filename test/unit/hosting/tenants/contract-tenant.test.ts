@@ -37,6 +37,7 @@ test('a tenant is these objects, the account last: before it, nobody can come in
       'NetworkPolicy tributary-abc-shop/tributary-egress',
       'NetworkPolicy tributary-abc-shop/tributary',
       'RoleBinding tributary-abc-shop/tributary-peer',
+      'RoleBinding tributary-abc-shop/tributary-tenant-logs',
       `ServiceAccount tributary-peers/${consumer}`,
     ],
   );
@@ -160,7 +161,7 @@ test('Pod Security is the stricter of contract and policy', () => {
   expect(levelOf(tenantOf({ policy: { peers: {}, podSecurity: 'restricted' } }))).toBe('restricted');
 });
 
-test('rights: no right twice, each with its reason, no Secret cluster-wide, two roles to be given away', () => {
+test('rights: no right twice, each with its reason, no Secret cluster-wide, three roles to be given away', () => {
   const tables = Object.values(rights).filter(Array.isArray) as (typeof rights.LENDING_CLUSTER_RIGHTS)[];
   expect(tables).toHaveLength(4);
   const cluster = [...rights.LENDING_CLUSTER_RIGHTS, ...TENANT_RIGHTS];
@@ -174,7 +175,10 @@ test('rights: no right twice, each with its reason, no Secret cluster-wide, two 
   const onPods = cluster.filter(({ resource }) => resource === 'pods').flatMap(({ verbs }) => verbs);
   expect(onPods.filter((verb) => verb !== 'list' && verb !== 'delete')).toEqual([]);
   expect(cluster.filter(({ verbs }) => verbs.includes('bind'))).toMatchObject([
-    { resource: 'clusterroles.rbac.authorization.k8s.io', names: ['tributary-tenant'] },
+    {
+      resource: 'clusterroles.rbac.authorization.k8s.io',
+      names: ['tributary-tenant', 'tributary-tenant-logs'],
+    },
     { resource: 'roles.rbac.authorization.k8s.io', names: ['tributary-peer-kinds'] },
   ]);
 });
@@ -184,6 +188,7 @@ test('what people apply beforehand: no account, nothing of any peer', () => {
   expect(statics.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
     'Namespace tributary-peers',
     'ClusterRole tributary-tenant',
+    'ClusterRole tributary-tenant-logs',
     ...tenantPolicyLines(''),
     'ValidatingAdmissionPolicy tributary-lending',
     'ValidatingAdmissionPolicyBinding tributary-lending',

@@ -17,6 +17,8 @@ test('a tenant is these objects, in this order', () => {
     `NetworkPolicy ${namespace}/tributary`,
     `Role ${namespace}/tributary-peer`,
     `RoleBinding ${namespace}/tributary-peer`,
+    `Role ${namespace}/tributary-tenant-logs`,
+    `RoleBinding ${namespace}/tributary-tenant-logs`,
   ];
   expect(names).toEqual([
     'Namespace /tributary-peers',
@@ -29,10 +31,11 @@ test('a tenant is these objects, in this order', () => {
 
 test('nothing is granted cluster-wide, and the account is in none of the tenant namespaces', () => {
   expect(names.filter((name) => name.startsWith('Cluster'))).toEqual([]);
+  const peer = { namespace: 'tributary-peers', name: 'rome' };
+  const own = { namespace: 'tributary-system', name: 'tributary-cluster' };
   for (const binding of objects.filter(({ kind }) => kind === 'RoleBinding')) {
-    expect(binding).toMatchObject({
-      subjects: [{ kind: 'ServiceAccount', namespace: 'tributary-peers', name: 'rome' }],
-    });
+    const account = binding.metadata.name === 'tributary-peer' ? peer : own;
+    expect(binding).toMatchObject({ subjects: [{ kind: 'ServiceAccount', ...account }] });
   }
 });
 

@@ -86,6 +86,7 @@ test('on the way to a contract', async () => {
         `FlowSchema tributary-peer-${peer.id}`,
         `Namespace ${peer.tenant()}`,
         'RoleBinding tributary-peer',
+        'RoleBinding tributary-tenant-logs',
         `ServiceAccount ${peer.id}`,
       ].toSorted((a, b) => a.localeCompare(b)),
     );

@@ -307,9 +307,10 @@ describe('the end', () => {
     await end(world, rome);
     await clock.until('nothing is left', async () => (await nothingLeft()).length === 0);
     const deletions = api.log.slice(before).filter((line) => /^DELETE (?!.*tributary.dev)/.test(line));
-    expect(deletions.map((line) => line.split('?')[0]).slice(0, 4)).toEqual([
+    expect(deletions.map((line) => line.split('?')[0]).slice(0, 5)).toEqual([
       `DELETE /api/v1/namespaces/tributary-peers/serviceaccounts/${rome.id}`,
       `DELETE /apis/rbac.authorization.k8s.io/v1/namespaces/${rome.tenant()}/rolebindings/tributary-peer`,
+      `DELETE /apis/rbac.authorization.k8s.io/v1/namespaces/${rome.tenant()}/rolebindings/tributary-tenant-logs`,
       `DELETE /api/v1/namespaces/${rome.tenant()}`,
       `DELETE /apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/tributary-peer-${rome.id}`,
     ]);

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT, CONDITION_OFFLOADED } from '../../../../src/api/names.ts';
 import type { ContainerStatus, Pod, PodStatus } from '../../../../src/api/wire.ts';
-import { logsGoneText, recreatedOf } from '../../../../src/provider/forge/made-anew.ts';
+import { ANNOTATION_RESULT_LOGS } from '../../../../src/api/names.ts';
+import { resultLogsText } from '../../../../src/api/result-logs.ts';
+import { keptLogOf, recreatedOf } from '../../../../src/provider/forge/made-anew.ts';
 import { forgeStatus } from '../../../../src/provider/forge/status.ts';
 import { decide } from '../../../../src/provider/pods/decide.ts';
 import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from '../support/pods.ts';
@@ -279,11 +281,28 @@ test('a home pod that has run is never begun a second time, whatever its bodies 
   );
 });
 
-test('of a result there is no log any more, but what its container said last', () => {
+test('of a result there is the log that was kept with it, else what its container said last', () => {
   const said = { terminated: { exitCode: 1, message: 'disk full' } };
   const ended = container({ state: said });
   const home = { ...homePod(), status: { phase: 'Failed', containerStatuses: [ended] } };
-  expect(logsGoneText(home, 'main')).toMatch(/only its result was kept; .*container "main":\ndisk full$/u);
-  expect(logsGoneText(home, 'other')).toMatch(/only its result was kept$/u);
-  expect(logsGoneText(homePod())).toMatch(/^the logs of pod "[^"]*" are gone/u);
+  const gone = (text?: string, name = 'main', of: Pod = home): string => {
+    const remote = {
+      ...homePod(),
+      metadata: {
+        ...homePod().metadata,
+        annotations: text === undefined ? {} : { [ANNOTATION_RESULT_LOGS]: text },
+      },
+    };
+    const kept = keptLogOf(remote, of, name);
+    return 'gone' in kept ? kept.gone : `kept: ${kept.bytes.toString()}`;
+  };
+  expect(gone()).toMatch(/only its result was kept; .*container "main":\ndisk full$/u);
+  expect(gone(undefined, 'other')).toMatch(/only its result was kept$/u);
+  expect(gone(undefined, 'main', homePod())).toMatch(/^the logs of pod "[^"]*" are gone/u);
+  const text = resultLogsText(new Map([['main', Buffer.from('2026-01-01T00:00:00Z one\n')]]));
+  expect(gone(text)).toBe('kept: 2026-01-01T00:00:00Z one\n');
+  expect(gone(text, 'other')).toMatch(/only its result was kept$/u);
+  // The other cluster may write anything.
+  for (const nonsense of ['', '[]', '{"main":1}', '{"main":"%"}', `{"main":"${'A'.repeat(1_000_000)}"}`])
+    expect(gone(nonsense)).toMatch(/^the logs of pod/u);
 });

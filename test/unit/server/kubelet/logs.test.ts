@@ -81,11 +81,26 @@ test('a log is read from the remote pod', async () => {
 });
 
 test('of a pod that has none any more it is said why, and the remote pod is not asked', async () => {
-  const locate = (): PodLocation => ({ path: REMOTE_PATH, uid: UID, logsGone: 'the logs are gone' });
+  const locate = (): PodLocation => ({ path: REMOTE_PATH, uid: UID, keptLog: { gone: 'the logs are gone' } });
   // Its `raw` fails whoever asks it.
   kubelet = await startKubelet({ backend: { locate } });
   const answer = await kubelet.ask(PATH);
   expect([answer.status, answer.text]).toEqual([404, 'the logs are gone']);
+});
+
+test.each([
+  ['', 200, 'one\ntwo\n'],
+  ['?follow=true&timestamps=true', 200, '2026-01-01T00:00:00Z one\n2026-01-01T00:00:01Z two\n'],
+  ['?tailLines=1', 200, 'two\n'],
+  ['?previous=true', 400, 'previous terminated container "main" in pod "web" not found'],
+  ['?stream=Stdout', 400, expect.stringContaining('both streams together')],
+  ['?tailLines=-1', 422, '{"message": "Invalid request."}'],
+])('a log that was kept answers %j as the pod would', async (query, status, text) => {
+  const bytes = Buffer.from('2026-01-01T00:00:00Z one\n2026-01-01T00:00:01Z two\n');
+  const locate = (): PodLocation => ({ path: REMOTE_PATH, uid: UID, keptLog: { bytes } });
+  kubelet = await startKubelet({ backend: { locate } });
+  const answer = await kubelet.ask(`${PATH}${query}`);
+  expect([answer.status, answer.text]).toEqual([status, text]);
 });
 
 test('each piece of a followed log arrives when it is written; leaving ends the remote read', async () => {
