@@ -8,6 +8,7 @@ import { Background } from '../lib/lifecycle.ts';
 import { remember } from '../lib/remember.ts';
 import { RemoteEvents } from './events/remote-events.ts';
 import type { ReferenceKind } from './forge/references.ts';
+import { FreedRoom } from './pods/freed-room.ts';
 import {
   MirrorSides,
   type MirrorSidesListener,
@@ -41,6 +42,8 @@ export class Tenant {
   readonly events: RemoteEvents;
   /** Opened separately, where volumes are used. */
   readonly claims: ClaimSides;
+  /** Of remote pods that have just ended. */
+  readonly freed: FreedRoom;
   readonly #background = new Background();
   /** By name, pods that were deleted over there, as the deletion showed them. */
   readonly #lastStates = new Map<string, Pod>();
@@ -62,7 +65,9 @@ export class Tenant {
     const awaitsRights = true;
     const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }), awaitsRights };
     this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
+    this.freed = new FreedRoom(clock);
     this.pods.onChange((_key, current, previous) => {
+      this.freed.changed(current, previous);
       if (current !== undefined) this.#lastStates.delete(current.metadata.name);
       else if (previous !== undefined)
         remember(this.#lastStates, previous.metadata.name, previous, MAX_LAST_STATES);

@@ -1,5 +1,7 @@
+import { amountOf, type Sums } from '../../api/amounts.ts';
 import { timestamp } from '../../api/conditions.ts';
 import { isFinished } from '../../api/pod.ts';
+import { podRequests } from '../../api/pod-requests.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { LossBudget } from '../../lib/loss-budget.ts';
@@ -7,11 +9,22 @@ import { type EndedStatus, outOfRoomStatus } from '../forge/ended-status.ts';
 import { podKey } from '../home-pods.ts';
 import type { Room } from '../node/room.ts';
 import type { Tenants } from '../tenants.ts';
-import { isReplaced, isToEnd, lacksRoom, ROOM_PATIENCE_MS, shortagesOf } from './shortage.ts';
+import {
+  isRefusedForLong,
+  isReplaced,
+  isToEnd,
+  lacksRoom,
+  ROOM_PATIENCE_MS,
+  type Shortage,
+  shortagesOf,
+} from './shortage.ts';
+
+/** Usually the quota has counted what was freed long before that. */
+const FREED_RETRY_MS = 1_000;
 
 interface RoomRefusalsOptions {
   homePods: { list(): Iterable<Pod> };
-  tenants: Pick<Tenants, 'of'>;
+  tenants: Pick<Tenants, 'of' | 'all'>;
   room: Pick<Room, 'refused' | 'admitted'>;
   clock: Clock;
   /** The Node shows less from now on: to be told to people. */
@@ -39,6 +52,9 @@ export class RoomRefusals {
   refused(home: Pod, words: string): Verdict {
     const { room, clock, onLess } = this.#options;
     const shortages = shortagesOf(words);
+    if (!isRefusedForLong(home, clock.now()) && this.#isBeingFreed(home, shortages)) {
+      return { do: 'wait', ms: FREED_RETRY_MS };
+    }
     const less = room.refused({ pod: home, shortages, placed: this.#placedBeside(home) });
     if (less.length > 0) {
       onLess(
@@ -57,6 +73,17 @@ export class RoomRefusals {
   /** The foreign cluster has taken the pod. */
   admitted(home: Pod): void {
     if (lacksRoom(home)) this.#options.room.admitted(home, this.#placedBeside(home));
+  }
+
+  /** Whether it would fit once the quota has counted what pods had that have just ended. */
+  #isBeingFreed(home: Pod, shortages: readonly Shortage[]): boolean {
+    const cost = podRequests(home);
+    const freed: Sums = new Map();
+    for (const tenant of this.#options.tenants.all()) tenant.freed.addTo(freed);
+    return shortages.every(({ resource, left }) => {
+      const back = amountOf(freed, resource);
+      return back > 0n && left + back >= amountOf(cost, resource);
+    });
   }
 
   /**

@@ -75,14 +75,18 @@ export function isReplaced(home: Pod): boolean {
 /** Whether home shows that there was no room for it. */
 export const lacksRoom = ({ status }: Pod): boolean => shortageCondition(status?.conditions) !== undefined;
 
+/** Whether it has been refused for room for as long as a freed place may take to be counted. */
+export function isRefusedForLong({ status }: Pod, nowMs: number): boolean {
+  const since = Date.parse(shortageCondition(status?.conditions)?.lastTransitionTime ?? '');
+  return nowMs - since >= ROOM_PATIENCE_MS;
+}
+
 /**
  * Whether a pod that has just been refused for room is to end as a kubelet ends one that it cannot admit, so that its
  * controller makes another, which goes where there is room: a pod cannot be bound twice.
  */
-export function isToEnd(home: Pod, nowMs: number): boolean {
-  const since = Date.parse(shortageCondition(home.status?.conditions)?.lastTransitionTime ?? '');
-  return isReplaced(home) && nowMs - since >= ROOM_PATIENCE_MS;
-}
+export const isToEnd = (home: Pod, nowMs: number): boolean =>
+  isReplaced(home) && isRefusedForLong(home, nowMs);
 
 type Conditions = NonNullable<Pod['status']>['conditions'];
 

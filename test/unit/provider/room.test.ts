@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pods } from '../../../src/api/resources.ts';
-import type { Pod } from '../../../src/api/wire.ts';
+import type { KubeObject, Pod } from '../../../src/api/wire.ts';
 import { World } from './support/world.ts';
 
 /** The foreign cluster has less room than was agreed on. */
@@ -27,14 +27,17 @@ const cpu = (amount: string): Pod['spec'] => ({
   containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu: amount } } }],
 });
 
-function add(name: string, owner?: { apiVersion: string; kind: string }): void {
-  world.addPod(name, cpu('2'));
-  if (owner === undefined) return;
+function edit(name: string, metadata: Partial<KubeObject['metadata']>): void {
   const { storage } = world.home;
   const pod = storage.get('pods', `shop/${name}`);
   if (pod === undefined) throw new Error(`no pod ${name}`);
-  const ownerReferences = [{ ...owner, name: 'owner', uid: 'owner', controller: true }];
-  storage.update('pods', { ...pod, metadata: { ...pod.metadata, ownerReferences } });
+  storage.update('pods', { ...pod, metadata: { ...pod.metadata, ...metadata } });
+}
+
+function add(name: string, owner?: { apiVersion: string; kind: string }): void {
+  world.addPod(name, cpu('2'));
+  if (owner === undefined) return;
+  edit(name, { ownerReferences: [{ ...owner, name: 'owner', uid: 'owner', controller: true }] });
 }
 const REPLICA_SET = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
 
@@ -83,6 +86,49 @@ test('a place that the quota has not yet counted as free costs no pod', async ()
   await world.settled();
   expect(world.status('web')).toMatchObject({ phase: 'Running' });
   await world.until('all is shown again', () => shown() === '100');
+});
+
+/** A pod ends, and the quota does not count that for a while. */
+async function replaced(times: number): Promise<number> {
+  await world.start();
+  add('low');
+  await world.settled();
+  world.deletePod('low');
+  await world.until('low has ended', () => world.status('low') === undefined);
+  refuse(times);
+  add('high');
+  // As one that has waited at home for others to be preempted: the attempts of old pods are far apart.
+  edit('high', { creationTimestamp: new Date(world.clock.now() - 60_000).toISOString() });
+  return world.clock.now();
+}
+
+test('room that a pod has just left is not taken off the Node, and who comes instead asks again soon', async () => {
+  const from = await replaced(2);
+  await world.until('high runs', () => world.status('high')?.['phase'] === 'Running');
+  expect(seconds(from)).toBeLessThan(5);
+  expect(shown()).toBe('100');
+  expect(world.events).toContainEqual(expect.stringMatching(/^ExceededQuota: /u));
+  expect(world.events).not.toContainEqual(expect.stringMatching(/^LessRoom: /u));
+});
+
+test('room that a pod has left is taken off the Node if it is not there after five seconds', async () => {
+  const from = await replaced(Infinity);
+  await world.until('taken off the Node', () => shown() === '500m');
+  expect(seconds(from)).toBeGreaterThanOrEqual(4);
+  expect(seconds(from)).toBeLessThan(10);
+});
+
+test('room that a pod has just left explains no refusal of one that needs more', async () => {
+  await world.start();
+  world.addPod('low', cpu('1'));
+  await world.settled();
+  world.deletePod('low');
+  await world.until('low has ended', () => world.status('low') === undefined);
+  refuse();
+  const from = world.clock.now();
+  add('high');
+  await world.until('taken off the Node', () => shown() === '500m');
+  expect(seconds(from)).toBeLessThan(1);
 });
 
 test.each([
