@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kwokNodeAnnotation } from '../../lab/kwok.ts';
 import { CONDITION_OFFLOADED, LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { deployments, nodes, pods, resourceQuotas } from '../../src/api/resources.ts';
@@ -9,6 +9,7 @@ import { admit as admitPod } from '../../src/offloading/admission/decide.ts';
 import { eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { patched } from '../unit/offloading/admission/scheduler.ts';
+import { FullNode, GRACE_SECONDS } from './support/full-node.ts';
 
 /** The virtual node shows more than the provider admits: real schedulers, controllers and quotas find their way. */
 
@@ -91,6 +92,94 @@ test(
   },
   2 * TIMEOUT_MS,
 );
+
+describe('a pod of a higher class comes to a virtual node that is full', () => {
+  let full: FullNode;
+  beforeAll(async () => {
+    full = new FullNode(lab);
+    await full.fill();
+  }, TIMEOUT_MS);
+  afterAll(async () => full.empty(), TIMEOUT_MS);
+
+  const runs = async (name: string): Promise<void> => {
+    await eventually(`${name} runs`, async () => (await full.running('urgent')).includes(name));
+    const { spec, status } = (await full.pod('foreign', name)) ?? {};
+    expect(spec).toMatchObject({ priorityClassName: 'urgent', priority: 1000, preemptionPolicy: 'Never' });
+    expect(status).toMatchObject({ phase: 'Running' });
+  };
+
+  test(
+    'the scheduler at home preempts one lower pod of this home, which first ends over there within its grace',
+    async () => {
+      const low = await full.running('low');
+      await full.hold(low);
+      await full.addUrgent('first');
+      await eventually('a body is told to end', () => full.ended.foreign.size > 0);
+      const [victim = ''] = full.ended.foreign.keys();
+      expect(full.ended.foreign.get(victim)).toBe(GRACE_SECONDS);
+      // What it does meanwhile is shown, and takes nothing off what the scheduler has said: that would cost one more pod.
+      await full.showEnding(victim);
+      await eventually('its end is shown', async () => {
+        const ready = await full.condition('home', victim, 'Ready');
+        return ready?.reason === 'Ending';
+      });
+      expect(await full.condition('home', victim, 'DisruptionTarget')).toMatchObject({
+        status: 'True',
+        reason: 'PreemptionByScheduler',
+      });
+      const first = await full.pod('home', 'first');
+      expect(first?.status?.nominatedNodeName).toBe(NODE);
+      expect(first?.spec?.nodeName).toBeUndefined();
+      expect(await full.pod('foreign', 'first')).toBeUndefined();
+      await full.letGo(low);
+      await runs('first');
+      expect([...full.ended.home.keys()]).toEqual([victim]);
+      expect([...full.ended.foreign.keys()]).toEqual([victim]);
+      expect(await full.running('low')).toEqual(low.filter((name) => name !== victim));
+      await eventually('another waits at home', async () => (await full.waiting('low')).length === 1);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'one, although the quota over there counts its room a moment later',
+    async () => {
+      const controllers = lab.foreignCluster.daemon('kube-controller-manager');
+      controllers.stop();
+      try {
+        await full.addUrgent('second');
+        await eventually('the quota refuses it', async () => {
+          const offloaded = await full.condition('home', 'second', CONDITION_OFFLOADED);
+          return offloaded?.reason === 'ExceededQuota';
+        });
+      } finally {
+        controllers.cont();
+      }
+      await runs('second');
+      expect([full.ended.home.size, full.ended.foreign.size]).toEqual([2, 2]);
+      expect([...full.shown]).toEqual(['24']);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'where the provider has no room, it waits over there, and nobody is preempted',
+    async () => {
+      await full.keepLow(2);
+      await full.agree('30');
+      await full.addUrgent('third');
+      await eventually('there is no place for it', async () => {
+        const offloaded = await full.condition('home', 'third', CONDITION_OFFLOADED);
+        return offloaded?.message?.includes('not eligible due to preemptionPolicy=Never') === true;
+      });
+      const own = await full.own();
+      expect([own.status?.phase, own.metadata.deletionTimestamp]).toEqual(['Running', undefined]);
+      expect(full.ended.foreign.size).toBe(2);
+      expect(await full.running('low')).toHaveLength(2);
+    },
+    TIMEOUT_MS,
+  );
+});
 
 const HOST = 'kubernetes.io/hostname';
 
