@@ -85,7 +85,7 @@ export class LogReader {
     this.#waiting = new Map(
       ended.filter(({ uid }) => (this.#tries.get(uid) ?? 0) < MOST_TRIES).map((entry) => [entry.uid, entry]),
     );
-    this.#running ??= this.#work(signal).finally(() => (this.#running = undefined));
+    if (this.#running === undefined && this.#waiting.size > 0) this.#running = this.#work(signal);
   }
 
   /** Resolves when nothing is being read any more; the signal of `look` must have fired. */
@@ -94,13 +94,16 @@ export class LogReader {
   }
 
   async #work(signal: AbortSignal): Promise<void> {
-    for (
-      let next = first(this.#waiting);
-      next !== undefined && !signal.aborted;
-      next = first(this.#waiting)
-    ) {
-      this.#waiting.delete(next.uid);
-      await this.#read(next, signal);
+    try {
+      while (!signal.aborted) {
+        const next = this.#waiting.values().next().value;
+        if (next === undefined) return;
+        this.#waiting.delete(next.uid);
+        await this.#read(next, signal);
+      }
+    } finally {
+      // In the same turn in which nothing waited: what comes later starts anew.
+      this.#running = undefined;
     }
   }
 
@@ -153,8 +156,6 @@ export class LogReader {
     }
   }
 }
-
-const first = <T>(map: ReadonlyMap<string, T>): T | undefined => map.values().next().value;
 
 /** Half a line would begin without its time. A line that is longer than all is left out. */
 const fromNextLine = (bytes: Buffer): Buffer => {
