@@ -111,6 +111,9 @@ export class LogReader {
     const { kept, log, namespace } = this.#options;
     const names = endedContainers(entry);
     const share = Math.floor(MOST_LOG_BYTES / names.length);
+    const tries = (this.#tries.get(entry.uid) ?? 0) + 1;
+    // Until it is known how this one ends, nobody else begins.
+    this.#tries.set(entry.uid, MOST_TRIES);
     const logs = new Map<string, Buffer>();
     let failure: unknown;
     for (const name of names) {
@@ -121,8 +124,7 @@ export class LogReader {
         failure = error;
       }
     }
-    const tries = (this.#tries.get(entry.uid) ?? 0) + 1;
-    this.#tries.set(entry.uid, failure === undefined ? MOST_TRIES : tries);
+    if (failure !== undefined) this.#tries.set(entry.uid, tries);
     if (logs.size > 0) kept.put(namespace, entry.homeUid, resultLogsText(logs));
     if (failure === undefined || tries < MOST_TRIES) return;
     const error = errorMessage(failure);

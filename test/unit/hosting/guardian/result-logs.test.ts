@@ -113,6 +113,18 @@ test('a node that does not answer does not keep the logs of others', async () =>
   expect(lab.text('home-job')).toBe(line('one'));
 });
 
+test('a log that is being read is not read once more', async () => {
+  const slow = new PassThrough();
+  const lab = readerOf(() => ({ body: slow }));
+  const entry = endedPod('job');
+  const reading = lab.read(entry);
+  lab.reader.look([entry], lab.abort.signal);
+  slow.end(line('one'));
+  await reading;
+  expect(lab.asked).toHaveLength(1);
+  expect(lab.text('home-job')).toBe(line('one'));
+});
+
 test('nothing is read any more when it is stopped', async () => {
   const lab = readerOf(() => ({ body: new PassThrough() }));
   const reading = lab.read(endedPod('a'), endedPod('b'));
