@@ -168,7 +168,8 @@ const mappingsOf = (virtualNode: VirtualNode | undefined): unknown => [
 ];
 
 function connectNode(provider: Wired): void {
-  const { nodes, virtualNodes, contact, homeLease, foreign, tenants, controllers, nodeName } = provider;
+  const { nodes, virtualNodes, siblings, contact, homeLease, foreign, tenants, controllers, nodeName } =
+    provider;
   provider.room.onChange(() => controllers.node.add(nodeName));
   nodes.onChange(() => controllers.node.add(nodeName));
   virtualNodes.onChange((_key, current, previous) => {
@@ -185,6 +186,17 @@ function connectNode(provider: Wired): void {
       enqueueSelected(provider, tenant);
       // Nothing is kept for later any more.
       if (!provider.namespaces.isAsked(tenant.mapping.homeNamespace)) enqueueCopies(provider, tenant);
+    }
+  });
+  siblings.onChange(() => {
+    // Whoever leaves a namespace may leave its copies to others, or be the last one there.
+    const left = [...tenants.all()].filter(
+      ({ mapping }) => !provider.namespaces.isAsked(mapping.homeNamespace),
+    );
+    if (left.length > 0) controllers.node.add(nodeName);
+    for (const tenant of left) {
+      enqueueMirrored(provider, tenant);
+      enqueueCopies(provider, tenant);
     }
   });
   foreign.onChange(() => contact.probe());

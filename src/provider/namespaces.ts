@@ -7,6 +7,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type GroupResource, groupResourceKey } from './reflect/rules.ts';
+import type { Siblings } from './siblings.ts';
 import type { Tenants } from './tenants.ts';
 
 /** What every part needs that acts in offloaded namespaces. */
@@ -16,6 +17,7 @@ export interface CommonParts {
   homePods: Informer<Pod>;
   tenants: Tenants;
   namespaces: OffloadedNamespaces;
+  siblings: Siblings;
   /** Whether the foreign cluster answers. */
   contact: () => boolean;
   events: EventRecorder;
@@ -29,6 +31,7 @@ interface OffloadedNamespacesOptions {
   lastSeen: () => VirtualNode;
   tenants: Tenants;
   homePods: Informer<Pod>;
+  siblings: Pick<Siblings, 'heirOf'>;
 }
 
 /** Which namespaces the virtual node looks after: those asked for, and those that still have something over there. */
@@ -109,7 +112,8 @@ export class OffloadedNamespaces {
     const isPeered = this.#options.lastSeen().metadata.labels?.[LABEL_PROVIDER] !== undefined;
     if (isPeered && tenant.isHomeForbidden && !this.isAsked(homeNamespace))
       return this.#hasBound(homeNamespace);
-    return !tenant.synced || tenant.holdsOurs || this.hasPods(homeNamespace);
+    if (!tenant.synced || tenant.holdsOwn || this.hasPods(homeNamespace)) return true;
+    return tenant.holdsCopies((kind) => this.#options.siblings.heirOf(tenant.mapping, kind) !== 'Others');
   }
 
   #hasBound(homeNamespace: string): boolean {

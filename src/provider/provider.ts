@@ -44,6 +44,7 @@ import { referenceState } from './reflect/reference-state.ts';
 import { Reflector } from './reflect/reflector.ts';
 import { TokenReconciler } from './reflect/tokens.ts';
 import { ReturnedPods } from './returned-pods.ts';
+import { Siblings } from './siblings.ts';
 import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
 import { connect, enqueueReturned, openingTenants } from './connect.ts';
@@ -87,6 +88,7 @@ export class Provider {
   readonly controllers: Readonly<Record<ControllerName, Controller>>;
   readonly virtualNodes: Informer<VirtualNode>;
   readonly nodes: Informer<Node>;
+  readonly siblings: Siblings;
   readonly reflector: Reflector;
   readonly mirror: Mirror;
   readonly troubles: MirrorTroubles;
@@ -106,7 +108,7 @@ export class Provider {
   #saidOfDns = '';
 
   constructor(options: ProviderOptions) {
-    const { virtualNode, home, clock, log } = options;
+    const { virtualNode, home, clock, log, caches = new Caches({ client: home, clock, log }) } = options;
     const { name } = virtualNode.metadata;
     this.#options = options;
     this.#known = virtualNode;
@@ -126,6 +128,7 @@ export class Provider {
     const foreign = this.foreign.client;
     // Virtual nodes of one foreign cluster share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;
+    this.siblings = new Siblings({ virtualNode, caches, foreign, clock });
     this.tenants = new Tenants(
       (mapping) => new Tenant({ mapping, virtualNode: name, owner, home, foreign, clock, log }),
     );
@@ -136,6 +139,7 @@ export class Provider {
       lastSeen: () => this.#lastSeen(),
       tenants: this.tenants,
       homePods: this.homePods,
+      siblings: this.siblings,
     });
     this.#readiness = new Readiness(this.tenants);
     this.contact = this.#createContact();
@@ -146,13 +150,14 @@ export class Provider {
       homePods: this.homePods,
       tenants: this.tenants,
       namespaces: this.namespaces,
+      siblings: this.siblings,
       contact: () => this.contact.state.ok,
       events: options.events,
       clock,
     };
     this.reflector = this.#createReflector(parts, owner);
     this.troubles = new MirrorTroubles({ events: options.events, virtualNode: () => this.#known });
-    this.#world = this.#createWorld();
+    this.#world = new HomePolicyWorld({ caches, clock, onChange: () => enqueuePolicies(this) });
     this.mirror = this.#createMirror(parts, owner);
     this.policies = new PolicyStates({ tenants: this.tenants, mirror: this.mirror, world: this.#world });
     this.tokens = this.#createTokens(parts);
@@ -214,7 +219,7 @@ export class Provider {
 
   /** What must run before the kubelet API, in this order. */
   caches(): Component[] {
-    return [this.virtualNodes, this.nodes, this.homePods, this.foreign, this.contact];
+    return [this.virtualNodes, this.siblings, this.nodes, this.homePods, this.foreign, this.contact];
   }
 
   /** What starts to act when the caches are complete. */
@@ -244,11 +249,6 @@ export class Provider {
       enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
       log: this.#options.log.named('events'),
     });
-  }
-
-  #createWorld(): HomePolicyWorld {
-    const { home, clock, log, caches = new Caches({ client: home, clock, log }) } = this.#options;
-    return new HomePolicyWorld({ caches, clock, onChange: () => enqueuePolicies(this) });
   }
 
   #createReturned(): ReturnedPods {

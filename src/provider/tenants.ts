@@ -16,6 +16,8 @@ import {
   type SidesOptions,
 } from './reflect/mirror-sides.ts';
 import type { Sides } from './reflect/mirrored-kind.ts';
+import type { GroupResource } from './reflect/rules.ts';
+import { RESOURCES } from './reflect/travel.ts';
 import { ClaimSides } from './storage/claim-sides.ts';
 
 /** Deleted pods whose last state is kept until home has shown it. */
@@ -123,10 +125,22 @@ export class Tenant {
     );
   }
 
-  /** Whether something of ours is over there. */
-  get holdsOurs(): boolean {
-    const { ConfigMap, Secret } = this.caches;
-    return this.pods.size + ConfigMap.remote.size + Secret.remote.size > 0 || this.mirror.holdsCopies;
+  /** Whether something is over there that no other virtual node looks after: pods and their tokens. */
+  get holdsOwn(): boolean {
+    return this.pods.size > 0 || [...this.caches.Secret.remote.list()].some((secret) => this.#isOwn(secret));
+  }
+
+  /** Whether copies of such kinds are over there, whoever made them. */
+  holdsCopies(isMeant: (kind: GroupResource) => boolean): boolean {
+    const kinds: readonly ReferenceKind[] = ['ConfigMap', 'Secret'];
+    const isHeld = kinds.some(
+      (kind) => this.caches[kind].remote.size > 0 && isMeant({ group: '', resource: RESOURCES[kind] }),
+    );
+    return isHeld || this.mirror.holdsCopies(isMeant);
+  }
+
+  #isOwn({ metadata }: KubeObject): boolean {
+    return metadata.labels?.[LABEL_MANAGED_BY] === this.virtualNode;
   }
 
   /** The error of the first cache that has one. */

@@ -14,6 +14,7 @@ import type { HomeNodePorts } from './node-ports.ts';
 import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import type { Reflector } from './reflect/reflector.ts';
 import type { PolicyStates } from './policy-states.ts';
+import type { Siblings } from './siblings.ts';
 import type { Storage } from './storage/storage.ts';
 import type { Tenants } from './tenants.ts';
 
@@ -22,6 +23,7 @@ export interface Wired {
   readonly nodeName: string;
   readonly virtualNodes: Informer<VirtualNode>;
   readonly nodes: Informer<Node>;
+  readonly siblings: Siblings;
   readonly homePods: Informer<Pod>;
   readonly tenants: Tenants;
   readonly namespaces: OffloadedNamespaces;

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { OFF_AFTER_MS } from '../../src/network/tunnel-view.ts';
-import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { LABEL_PROVIDER, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { endpointSlices, nodes, pods, services } from '../../src/api/resources.ts';
 import { tunnels } from '../../src/api/tunnel.ts';
+import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { EndpointSlice, Service } from '../../src/api/wire.ts';
 import { NODE, type AgentLab } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
@@ -141,6 +142,40 @@ test(
       'over there',
       async () => (await world.addresses('foreign', 'mixed')).join() === seen.replace(/^101/u, '10'),
     );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a virtual node that leaves takes nothing from another one of its provider',
+  async () => {
+    const second = { name: 'second' };
+    const { spec, ...kind } = await lab.home.get(virtualNodes, { name: NODE });
+    const metadata = { ...second, labels: { [LABEL_PROVIDER]: PROVIDER_ID } };
+    const made = await lab.home.create(virtualNodes, { ...kind, metadata, spec, status: {} });
+    await lab.kill();
+    await lab.start({ others: [made.metadata.name] });
+    const has = async (count: number): Promise<boolean> =>
+      (await lab.home.get(virtualNodes, second)).status?.namespaces?.length === count;
+    await eventually('it has the namespace', async () => has(1));
+    const before = [await world.service('web'), await world.service('mixed')];
+    expect(before).not.toContain(undefined);
+    const writes = (await world.slice('web-1'))?.metadata.resourceVersion;
+    await lab.home.patch(virtualNodes, second, { type: 'merge', body: { spec: { namespaces: [] } } });
+    await eventually('it has left', async () => !(await has(1)));
+    await lab.home.patch(virtualNodes, second, {
+      type: 'merge',
+      body: { spec: { namespaces: spec.namespaces ?? [] } },
+    });
+    await eventually('it is back', async () => has(1));
+    await lab.home.delete(virtualNodes, second);
+    await eventually(
+      'its Node has gone',
+      async () => (await orNone(lab.home.get(nodes, second))) === undefined,
+    );
+    await lab.ready();
+    expect([await world.service('web'), await world.service('mixed')]).toEqual(before);
+    expect((await world.slice('web-1'))?.metadata.resourceVersion).toBe(writes);
   },
   TIMEOUT_MS,
 );

@@ -34,6 +34,8 @@ export function enqueuePodsAndTokens({ controllers, homePods }: Wired): void {
 export function wakeDraining(provider: Wired, podKeyAtHome: string): void {
   const [homeNamespace = ''] = podKeyAtHome.split('/');
   if (provider.namespaces.isAsked(homeNamespace)) return;
+  // Where others keep the copies, its last pod was the last thing that kept it.
+  provider.controllers.node.add(provider.nodeName);
   const tenant = provider.tenants.of(homeNamespace);
   if (tenant !== undefined) enqueueMirrored(provider, tenant);
 }
@@ -88,7 +90,7 @@ export function openMirror(provider: Wired, tenant: Tenant): void {
 
 /** After the last copy has gone that kept a kind open, or a namespace that is being taken out, the Node is looked at. */
 function settle(provider: Wired, { mirror, mapping }: Tenant): void {
-  const isLast = !provider.namespaces.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
+  const isLast = !provider.namespaces.isAsked(mapping.homeNamespace) && !mirror.holdsCopies();
   if (mirror.settle() || isLast) provider.controllers.node.add(provider.nodeName);
 }
 

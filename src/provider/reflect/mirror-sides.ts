@@ -10,6 +10,7 @@ import { endpointSliceKind, serviceOf } from './endpoint-slices.ts';
 import { ingressKind, secretsOf, servicesOf } from './ingresses.ts';
 import type { MirroredKindName, Sides } from './mirrored-kind.ts';
 import { ruledKinds, type BadRule, type RuledKind } from './mirrored-kinds.ts';
+import type { GroupResource } from './rules.ts';
 
 export type Side = 'home' | 'remote';
 
@@ -163,9 +164,11 @@ export class MirrorSides {
     return this.#entries.get(ingressKind.kind)?.home.byIndex(BY_SERVICE, service) ?? [];
   }
 
-  /** Whether anything of ours may be over there. */
-  get holdsCopies(): boolean {
-    return [...this.#entries.values()].some(holdsCopies);
+  /** Whether anything of ours may be over there, of the kinds that are meant. Default: all. */
+  holdsCopies(isMeant: (kind: GroupResource) => boolean = () => true): boolean {
+    return [...this.#entries.values()].some(
+      (entry) => holdsCopies(entry) && isMeant(entry.ruled.kind.ruledBy),
+    );
   }
 
   async stop(): Promise<void> {

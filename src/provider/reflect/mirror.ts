@@ -315,6 +315,10 @@ export class Mirror {
         return { requeueAfterMs: RELIST_WAIT_MS };
       }
     }
+    const { namespaces, siblings } = this.#options;
+    const isLeft = !isWanted && !namespaces.isAsked(tenant.mapping.homeNamespace);
+    const kept = isLeft ? await siblings.keep(tenant.mapping, kind.ruledBy) : undefined;
+    if (kept !== undefined) return kept;
     await this.#delete(work, copy, signal);
     return {};
   }

@@ -224,6 +224,9 @@ export class Reflector {
     const waitMs = isEnding ? 0 : this.#keepFor(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const { name } = copy.metadata;
+    const ruledBy = { group: '', resource: RESOURCES[kind] };
+    const kept = isEnding ? await this.#options.siblings.keep(tenant.mapping, ruledBy) : undefined;
+    if (kept !== undefined) return kept;
     // The caches of both clusters must agree that nobody needs it, and so must the pods of virtual nodes that share it.
     const isUsed =
       isUsedOverThere(tenant, kind, name) ||

@@ -128,12 +128,20 @@ export class AgentLab {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** `kubeconfig`: a file, of the home cluster; default: of its administrator. */
-  async start({ kubeconfig = this.homeCluster.kubeconfig }: { kubeconfig?: string } = {}): Promise<void> {
-    const [kubelet = 0] = await freePorts(1);
+  /**
+   * `kubeconfig`: a file, of the home cluster; default: of its administrator. `others`: VirtualNodes that the process serves
+   * besides.
+   */
+  async start({
+    kubeconfig = this.homeCluster.kubeconfig,
+    others = [],
+  }: { kubeconfig?: string; others?: readonly string[] } = {}): Promise<void> {
+    const [free = 0] = await freePorts(1);
+    // Ports are counted from the first one, and the next may be taken.
+    const kubelet = others.length === 0 ? free : 0;
     const options = {
       kubeconfig,
-      'virtual-node': NODE,
+      'virtual-node': [NODE, ...others].join(','),
       'node-address': '127.0.0.1',
       'kubelet-port': kubelet,
       'ops-port': 0,
