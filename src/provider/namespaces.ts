@@ -52,10 +52,11 @@ export class OffloadedNamespaces {
     return this.#mappings(() => true);
   }
 
-  /** As the namespace's rules are now; undefined where the defaults hold, as they do while it is being taken out. */
+  /** As the namespace's rules are now, or were when it was taken out; undefined where the defaults hold. */
   rulesOf(homeNamespace: string): NamespaceMapping['reflection'] {
     const asked = this.#options.virtualNode()?.spec.namespaces;
-    return asked?.find((mapping) => mapping.homeNamespace === homeNamespace)?.reflection;
+    const inForce = asked?.find((mapping) => mapping.homeNamespace === homeNamespace);
+    return (inForce ?? this.#options.tenants.of(homeNamespace)?.mapping)?.reflection;
   }
 
   /** False while a namespace is being taken out of the VirtualNode: nothing new is begun there, nothing kept for later. */

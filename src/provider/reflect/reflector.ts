@@ -147,8 +147,10 @@ export class Reflector {
   async #unwanted(subject: Subject & { copy: KubeObject }, signal: AbortSignal): Promise<ReconcileResult> {
     const { kind, tenant, source, isUsed, copy } = subject;
     if (source === undefined) {
-      const { policy } = this.#rule(kind, tenant.mapping.homeNamespace);
-      return isUsed || policy === 'All' || policy === 'OptIn'
+      const { homeNamespace } = tenant.mapping;
+      const { policy } = this.#rule(kind, homeNamespace);
+      const isByRule = policy === 'All' || policy === 'OptIn';
+      return isUsed || (isByRule && this.#options.namespaces.isAsked(homeNamespace))
         ? this.#sourceGone(subject, signal)
         : this.#unused(subject, signal);
     }
@@ -183,7 +185,10 @@ export class Reflector {
 
   #isWanted({ kind, source, tenant, isUsed }: Subject): boolean {
     if (source === undefined) return false;
-    const rule = this.#rule(kind, tenant.mapping.homeNamespace);
+    const { homeNamespace } = tenant.mapping;
+    // Whatever the rule, of a namespace that is being taken out only what its last pods need stays.
+    if (!isUsed && !this.#options.namespaces.isAsked(homeNamespace)) return false;
+    const rule = this.#rule(kind, homeNamespace);
     return isWanted(kind, rule, { source, isReferenced: isUsed });
   }
 

@@ -157,6 +157,44 @@ test('a namespace that is taken out keeps nothing over there, whatever its polic
   });
 });
 
+test.each([
+  ['taken out', (rome: AnyObject) => ({ ...rome, spec: { ...(rome['spec'] as object), namespaces: [] } })],
+  ['deleted with its VirtualNode', () => undefined],
+])('what its rules keep at home stays there while pods still run in a namespace: %s', async (_how, end) => {
+  const drop = ['data.secret'];
+  setRules([...policy('secrets', 'None'), { resource: 'configmaps', policy: 'Referenced', drop }]);
+  addSecret('key');
+  const metadata = { namespace: 'shop', name: 'settings' };
+  world.home.seed(configMaps, { metadata, data: { a: '1', secret: KEEP_SECRET } });
+  await world.start();
+  const volumes = [
+    { name: 'key', secret: { secretName: 'key', optional: true } },
+    { name: 'settings', configMap: { name: 'settings' } },
+  ];
+  world.addPod('web', { volumes });
+  await world.until('runs', () => runs('web'));
+  const ended = end(world.home.storage.get(VIRTUAL_NODES, 'rome') as AnyObject);
+  if (ended === undefined) world.home.storage.remove(VIRTUAL_NODES, 'rome');
+  else world.home.storage.update(VIRTUAL_NODES, ended);
+  await world.clock.advance(20_000);
+  expect(there('configmaps')).toEqual(['settings']);
+  expect(given.filter((text) => text.includes(KEEP_SECRET))).toEqual([]);
+  world.deletePod('web');
+  await world.until('gone', () => there('configmaps').length === 0);
+});
+
+test('a namespace that is taken out keeps nothing over there that asks for it itself', async () => {
+  addSecret('key', { annotations: { [ANNOTATION_REFLECT]: 'true' } });
+  await world.start();
+  await world.until('over there', () => there('secrets').includes('key'));
+  const rome = world.home.storage.get(VIRTUAL_NODES, 'rome') as AnyObject;
+  world.home.storage.update(VIRTUAL_NODES, {
+    ...rome,
+    spec: { ...(rome['spec'] as object), namespaces: [] },
+  });
+  await world.until('gone', () => there('secrets').length === 0);
+});
+
 test('a home namespace that has gone while the agent was away, and its rights with it, is forgotten', async () => {
   const rome = world.home.storage.get(VIRTUAL_NODES, 'rome') as AnyObject;
   world.home.storage.update(VIRTUAL_NODES, {
