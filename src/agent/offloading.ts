@@ -19,6 +19,7 @@ import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { together } from '../lib/listeners.ts';
 import { offloadingAdmission } from '../offloading/admission/webhook.ts';
+import { AdmittedPods } from '../offloading/admitted/admitted-pods.ts';
 import { Offloading } from '../offloading/offloading.ts';
 import type { SelectedNamespaces } from '../offloading/short-form.ts';
 import type { PeerNamespaces } from '../offloading/view.ts';
@@ -47,6 +48,7 @@ export class OffloadingParts {
   readonly #selected: SelectedNamespaces | undefined;
   readonly #remake: Remake;
   readonly #release: Release;
+  readonly #admitted: AdmittedPods;
 
   constructor(options: OffloadingPartsOptions) {
     this.#options = options;
@@ -66,6 +68,7 @@ export class OffloadingParts {
       remake,
       budgetsForMs: drainSeconds * 1000,
     });
+    this.#admitted = new AdmittedPods(common);
     this.#release = new Release({ ...common, offloadings: this.offloading, systemNamespace, remake });
   }
 
@@ -80,11 +83,17 @@ export class OffloadingParts {
     const { clock, config } = parts;
     const { systemNamespace } = config;
     const selected = this.#selected;
-    const home = offloadingAdmission(this.offloading, { clock, systemNamespace, selected });
+    const home = offloadingAdmission(this.offloading, {
+      clock,
+      systemNamespace,
+      selected,
+      admitted: this.#admitted,
+    });
     return [
       ...webhook(guests === undefined ? [home] : [home, guests], this.#options),
       ...this.#remake.components(),
       ...this.#release.components(),
+      this.#admitted.component(),
       ...this.offloading.actors(),
     ];
   }

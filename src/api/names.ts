@@ -166,8 +166,13 @@ export const FINALIZER_OFFLOADING = 'tributary.dev/offloading';
 export const ANNOTATION_STRATEGY = 'tributary.dev/strategy';
 /** On such a pod: virtual nodes that could not take it then, joined by commas; its node affinity excludes just these. */
 export const ANNOTATION_AVOIDS = 'tributary.dev/avoids';
-/** On a home pod: how its rules about hosts, zones and regions travel, before what its namespace says; see src/api/placement.ts. */
+/**
+ * On a home pod, set by people: how its rules about hosts, zones and regions travel, before what its namespace says; see
+ * src/api/placement.ts.
+ */
 export const ANNOTATION_PLACEMENT = 'tributary.dev/placement';
+/** On a home pod that says nothing of it, or nothing that is understood: what its namespace says, written by the webhook. */
+export const ANNOTATION_PLACEMENT_OF_NAMESPACE = 'tributary.dev/placement-of-namespace';
 /**
  * On a home pod that may run on virtual nodes only, written by the webhook: its hard rules that keep pods apart, JSON. They are not in
  * its spec, since the scheduler at home takes a virtual node for one host; the agent puts them into the remote pod.

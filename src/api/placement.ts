@@ -4,7 +4,11 @@
  */
 import { isFields } from '../lib/fields.ts';
 import { withoutKeys } from '../lib/without-keys.ts';
-import { ANNOTATION_PLACEMENT, ANNOTATION_PLACEMENT_RULES } from './names.ts';
+import {
+  ANNOTATION_PLACEMENT,
+  ANNOTATION_PLACEMENT_OF_NAMESPACE,
+  ANNOTATION_PLACEMENT_RULES,
+} from './names.ts';
 import type { Pod, PodAffinityTerm, TopologySpreadConstraint, WeightedPodAffinityTerm } from './wire.ts';
 
 /** Fields of each sort of affinity. */
@@ -19,13 +23,38 @@ export const PLACEMENTS = ['Propagate', 'Soft', 'Hard'] as const;
 export type Placement = (typeof PLACEMENTS)[number];
 export const DEFAULT_PLACEMENT: Placement = 'Propagate';
 
-export const isPlacement = (text: string | undefined): text is Placement =>
-  PLACEMENTS.some((one) => one === text);
+/** In any letter case: no other word could be meant. */
+const placementIn = (text: string | undefined): Placement | undefined =>
+  PLACEMENTS.find((one) => one.toLowerCase() === text?.toLowerCase());
 
 /** What the pod itself says; undefined: nothing, or nothing that is understood. */
-export function placementOf({ metadata }: Pod): Placement | undefined {
-  const text = metadata.annotations?.[ANNOTATION_PLACEMENT];
-  return isPlacement(text) ? text : undefined;
+export const placementOf = ({ metadata }: Pick<Pod, 'metadata'>): Placement | undefined =>
+  placementIn(metadata.annotations?.[ANNOTATION_PLACEMENT]);
+
+/** What holds for a pod that the webhook has let in. */
+export const placementFor = (pod: Pick<Pod, 'metadata'>): Placement =>
+  placementOf(pod) ??
+  placementIn(pod.metadata.annotations?.[ANNOTATION_PLACEMENT_OF_NAMESPACE]) ??
+  DEFAULT_PLACEMENT;
+
+/** What is wrong with what the pod says; undefined: nothing. */
+export function unknownPlacement(pod: Pick<Pod, 'metadata'>): string | undefined {
+  const text = pod.metadata.annotations?.[ANNOTATION_PLACEMENT];
+  return text === undefined || placementIn(text) !== undefined
+    ? undefined
+    : `annotation ${ANNOTATION_PLACEMENT}: ${JSON.stringify(text.slice(0, 32))} is none of ` +
+        `${PLACEMENTS.join(', ')}, and counts as not said`;
+}
+
+/** The same, with what holds instead and what to do, for a pod that is there already. */
+export function unknownPlacementNews(pod: Pick<Pod, 'metadata'>): string | undefined {
+  const problem = unknownPlacement(pod);
+  const isOfNamespace = pod.metadata.annotations?.[ANNOTATION_PLACEMENT_OF_NAMESPACE] !== undefined;
+  return (
+    problem &&
+    `${problem}: ${placementFor(pod)} holds, ${isOfNamespace ? 'as its namespace says' : 'which is the default'}; ` +
+      'correct it where the pod is made, in the template of its Deployment for example'
+  );
 }
 
 export const HOSTNAME = 'kubernetes.io/hostname';

@@ -25,7 +25,7 @@ export const OFFLOAD_RIGHTS: readonly Right[] = [
   {
     resource: 'pods',
     verbs: ['list', 'delete'],
-    why: 'of namespaces that are, or were, offloaded: those on virtual nodes end when offloading does; those on real nodes are counted; those that wait for a node are looked at when a virtual node that they were kept off is back',
+    why: 'of namespaces that are, or were, offloaded: those on virtual nodes end when offloading does; those on real nodes are counted; those that wait for a node are looked at when a virtual node that they were kept off is back; those that the webhook has just let in, where there is something to tell on them',
   },
   {
     resource: 'pods/eviction',

@@ -10,7 +10,7 @@ import {
   LABEL_PROVIDER,
 } from '../../src/api/names.ts';
 import { namespaceOffloadings, type NamespaceOffloading } from '../../src/api/namespace-offloading.ts';
-import { namespaces, pods } from '../../src/api/resources.ts';
+import { events as eventType, namespaces, pods } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { parseConfig } from '../../src/config.ts';
@@ -213,6 +213,17 @@ test(
     await eventually('the scheduler has looked for a place', async () => {
       const { conditions = [] } = (await market.pod('large'))?.status ?? {};
       return conditions.some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable');
+    });
+
+    await eventually('an event says for which providers it is too large', async () => {
+      const all = await admin.list(eventType, {
+        namespace: 'market',
+        fieldSelector: 'reason=TooLargeForNodes',
+      });
+      return all.items.some(
+        ({ involvedObject, message = '' }) =>
+          involvedObject.name === 'large' && message.includes('turin: cpu 3, one node lends 2'),
+      );
     });
 
     const from = performance.now();

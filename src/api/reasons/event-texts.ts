@@ -70,6 +70,10 @@ export const EVENT_TEXTS: EventTexts = {
       'The pod runs, and a rule of it about hosts or zones does not hold over there.',
       'The message names the rule and says why; see "Hosts and zones over there" in namespaces.md.',
     ),
+    PlacementUnknown: warning(
+      'The annotation `tributary.dev/placement` of the pod has an unknown value, and counts as not said.',
+      'Correct it where the pod is made (the template of its Deployment); the message says what is allowed, and what holds meanwhile.',
+    ),
     PodAtHome: warning(
       'The pod was made before its namespace was offloaded, so it stays on real nodes.',
       'Restart its owner: the message has the command. Or set `existingPods: Move`.',
@@ -101,6 +105,10 @@ export const EVENT_TEXTS: EventTexts = {
     NotRunLocally: warning(
       'The pod stays away while contact is lost: its volumes are in the other cluster.',
       'Bring the clusters back into contact.',
+    ),
+    TooLargeForNodes: warning(
+      'The pod waits for a node, and requests more than each single node behind the virtual nodes that the message names.',
+      'Smaller requests, or larger nodes at the provider; it is made anew when a node is large enough.',
     ),
     MadeAnew: news(
       'The pod waited for a node under what no longer holds (the mode of this cluster, or a virtual node that it was kept off), and is made anew.',

@@ -24,6 +24,7 @@ export interface EventReasons {
     | 'NotReleased'
     | 'NotRunLocally'
     | 'PlacementNotCarried'
+    | 'PlacementUnknown'
     | 'PodAtHome'
     | 'PodMoved'
     | 'Recreated'
@@ -31,7 +32,8 @@ export interface EventReasons {
     | 'Remade'
     | 'RemakeDropped'
     | 'RemakeFailed'
-    | 'RunsLocally';
+    | 'RunsLocally'
+    | 'TooLargeForNodes';
   PersistentVolumeClaim:
     | 'NameTaken'
     | 'NamespaceNotOffloaded'

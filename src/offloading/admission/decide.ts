@@ -8,11 +8,12 @@ import {
   LABEL_OFFLOADING_ORIGIN,
 } from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
-import { PREFERRED, REQUIRED } from '../../api/placement.ts';
+import { PREFERRED, REQUIRED, unknownPlacement } from '../../api/placement.ts';
 import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { present } from '../../lib/fields.ts';
+import type { AdmittedKind } from '../admitted/admitted-pods.ts';
 import { avoidsMark, isVirtualOnly, nodesToAvoid, type SelectedNode, tooLargeMark } from './avoid.ts';
 import { keepApart } from './keep-apart.ts';
 import { narrowed, type NodeTerm } from './node-terms.ts';
@@ -32,13 +33,18 @@ export interface AdmissionFacts {
   nowMs: number;
 }
 
+interface Admitted extends Admission {
+  /** Its maker may be a controller, which shows no warnings: of which pods something is to be told; see src/offloading/admitted. */
+  toTell?: AdmittedKind;
+}
+
 const NOTHING: Admission = { patch: [], warnings: [] };
 
 /**
  * Pure: what has to be added to a pod that is being created, so that the scheduler follows the strategy. It only narrows: it
  * permits no node that the pod itself does not permit. Applied to its own result, it changes nothing.
  */
-export function admit(pod: Pod, facts: AdmissionFacts): Admission {
+export function admit(pod: Pod, facts: AdmissionFacts): Admitted {
   const { offloading } = facts;
   if (offloading === undefined || offloading.metadata.deletionTimestamp !== undefined) return NOTHING;
   // The controller of a DaemonSet has chosen the node, by matchFields.
@@ -55,7 +61,7 @@ function steer(
   pod: Pod,
   strategy: PodStrategy,
   facts: AdmissionFacts & { offloading: NamespaceOffloading },
-): Admission {
+): Admitted {
   const { offloading, selected = [] } = facts;
   const away = nodesToAvoid(pod, facts, strategy);
   const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
@@ -77,8 +83,14 @@ function steer(
       }),
     ],
     warnings: [...away.warnings, ...placement.warnings, ...apart.warnings],
+    ...present({ toTell: isAbroad ? toTell(pod, away.tooLarge) : undefined }),
   };
 }
+
+const toTell = (pod: Pod, tooLarge: Readonly<Record<string, string>>): AdmittedKind | undefined => {
+  if (unknownPlacement(pod) !== undefined) return 'any';
+  return Object.keys(tooLarge).length > 0 ? 'waiting' : undefined;
+};
 
 /** A pod that stays on real nodes is the scheduler's alone. */
 const keptApart = (

@@ -3,7 +3,11 @@
  * (decision 75). Pure.
  */
 import type { JsonPatchOperation } from '../../api/admission.ts';
-import { ANNOTATION_PLACEMENT, ANNOTATION_PLACEMENT_RULES } from '../../api/names.ts';
+import {
+  ANNOTATION_PLACEMENT,
+  ANNOTATION_PLACEMENT_OF_NAMESPACE,
+  ANNOTATION_PLACEMENT_RULES,
+} from '../../api/names.ts';
 import {
   allAs,
   type ApartRules,
@@ -13,17 +17,17 @@ import {
   isHard,
   type Placement,
   placementOf,
-  PLACEMENTS,
   softTerm,
   PREFERRED,
   REQUIRED,
+  unknownPlacement,
 } from '../../api/placement.ts';
 import type { Pod, PodAffinityTerm, TopologySpreadConstraint } from '../../api/wire.ts';
 
 interface KeepApart {
   patch: JsonPatchOperation[];
-  /** For the pod to have. */
-  annotations: Record<string, string>;
+  /** For the pod to have; undefined: not that one. */
+  annotations: Record<string, string | undefined>;
   warnings: string[];
 }
 
@@ -38,10 +42,8 @@ interface KeepApartFacts {
 export function keepApart(pod: Pod, { placement: ofNamespace, isVirtualOnly }: KeepApartFacts): KeepApart {
   const own = placementOf(pod);
   const placement = own ?? ofNamespace ?? DEFAULT_PLACEMENT;
-  const recorded =
-    own === undefined && placement !== DEFAULT_PLACEMENT && speaksOfPods(pod)
-      ? { [ANNOTATION_PLACEMENT]: placement }
-      : {};
+  const isRecorded = own === undefined && placement !== DEFAULT_PLACEMENT && speaksOfPods(pod);
+  const recorded = { [ANNOTATION_PLACEMENT_OF_NAMESPACE]: isRecorded ? placement : undefined };
   const warnings = misspelt(pod);
   const hard = hardRulesOf(pod);
   if (hard.podAntiAffinity.length + hard.topologySpreadConstraints.length === 0)
@@ -66,7 +68,9 @@ const isAbout = ({ topologyKey }: { topologyKey: string }): boolean =>
   foreignKeyOf(topologyKey) !== undefined;
 const isHardAbout = (one: TopologySpreadConstraint): boolean => isHard(one) && isAbout(one);
 
-const speaksOfPods = ({ spec }: Pod): boolean =>
+/** In its spec, or in what was taken out of it before. */
+const speaksOfPods = ({ spec, metadata }: Pod): boolean =>
+  metadata.annotations?.[ANNOTATION_PLACEMENT_RULES] !== undefined ||
   (spec?.affinity?.podAffinity ?? spec?.affinity?.podAntiAffinity ?? undefined) !== undefined ||
   (spec?.topologySpreadConstraints ?? []).length > 0;
 
@@ -78,14 +82,9 @@ const hardRulesOf = (pod: Pod): ApartRules => ({
   topologySpreadConstraints: (pod.spec?.topologySpreadConstraints ?? []).filter(isHardAbout),
 });
 
-function misspelt({ metadata }: Pod): string[] {
-  const text = metadata.annotations?.[ANNOTATION_PLACEMENT];
-  return text === undefined || PLACEMENTS.some((one) => one === text)
-    ? []
-    : [
-        `tributary: annotation ${ANNOTATION_PLACEMENT}: ${JSON.stringify(text.slice(0, 32))} is none of ` +
-          `${PLACEMENTS.join(', ')}, and counts as not said`,
-      ];
+function misspelt(pod: Pod): string[] {
+  const problem = unknownPlacement(pod);
+  return problem === undefined ? [] : [`tributary: ${problem}`];
 }
 
 /** Spread over hosts keeps no pod away for good: the real nodes count, too. */

@@ -21,6 +21,7 @@ import {
   type WebhookPlace,
 } from '../../kube/webhook-configuration.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { AdmittedPods } from '../admitted/admitted-pods.ts';
 import type { Offloading } from '../offloading.ts';
 import { LABEL_STRATEGIES, type SelectedNamespaces } from '../short-form.ts';
 import { admit } from './decide.ts';
@@ -39,6 +40,7 @@ interface OffloadingAdmissionOptions {
   systemNamespace: string;
   /** What the operator offloads by a selector of namespaces. */
   selected: SelectedNamespaces | undefined;
+  admitted: Pick<AdmittedPods, 'letIn'>;
 }
 
 /**
@@ -47,16 +49,18 @@ interface OffloadingAdmissionOptions {
  */
 export function offloadingAdmission(
   offloadings: Offloadings,
-  { clock, systemNamespace, selected: selectedNamespaces }: OffloadingAdmissionOptions,
+  { clock, systemNamespace, selected: selectedNamespaces, admitted }: OffloadingAdmissionOptions,
 ): AdmissionPart {
   const decideBy =
     (offloadingOf: (namespace: string) => NamespaceOffloading | undefined) =>
-    ({ pod, namespace, about }: Question): Admission => {
+    ({ pod, namespace, about, isDryRun }: Question): Admission => {
       if (about !== 'Create') return { patch: [], warnings: [] };
       const offloading = offloadingOf(namespace);
       const selected = offloading === undefined ? [] : offloadings.selectedBy(offloading);
       const facts = nodeFacts(offloading, selected, clock.now());
-      return admit(pod, { offloading, ...facts, isOpen: offloadings.isOpen() });
+      const { toTell, ...admission } = admit(pod, { offloading, ...facts, isOpen: offloadings.isOpen() });
+      if (toTell !== undefined && !isDryRun) admitted.letIn(namespace, toTell);
+      return admission;
     };
   return {
     components: [],

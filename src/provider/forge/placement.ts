@@ -6,11 +6,10 @@ import { ANNOTATION_PLACEMENT, ANNOTATION_PLACEMENT_RULES } from '../../api/name
 import {
   allAs,
   carriedRulesOf,
-  DEFAULT_PLACEMENT,
   foreignKeyOf,
   isHard,
   type Placement,
-  placementOf,
+  placementFor,
   softTerm,
   withoutMergedKeys,
   PREFERRED,
@@ -42,7 +41,7 @@ type Translation<T> = { rule: T } | 'none' | { why: string; isFatal: boolean };
 
 export function forgePlacement(home: Pod, context: ForgeContext): ForgedPlacement {
   const carried = carriedRulesOf(home);
-  const placement = placementOf(home) ?? DEFAULT_PLACEMENT;
+  const placement = placementFor(home);
   const forging = new Forging(home, context, placement);
   if (carried === undefined) forging.refused.push(`annotation ${ANNOTATION_PLACEMENT_RULES} cannot be read`);
   const podAffinity = forging.affinity('podAffinity', []);

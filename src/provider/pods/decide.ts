@@ -1,5 +1,11 @@
 import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
-import { CONDITION_OFFLOADED, LABEL_HOME_UID, OFFLOADED_REASONS } from '../../api/names.ts';
+import {
+  ANNOTATION_STRATEGY,
+  CONDITION_OFFLOADED,
+  LABEL_HOME_UID,
+  OFFLOADED_REASONS,
+} from '../../api/names.ts';
+import { unknownPlacementNews } from '../../api/placement.ts';
 import type { EventReason, EventReasons } from '../../api/reasons/events.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
@@ -232,6 +238,11 @@ function otherwise(home: Pod, context: ForgeContext): Note[] {
   const notes: Note[] = [];
   const token = missingToken(home, context);
   if (token !== undefined) notes.push({ reason: 'NoTokenForHome', message: token });
+  const unknown = unknownPlacementNews(home);
+  // Of a pod that the webhook has let in, role `cluster` says it.
+  if (unknown !== undefined && home.metadata.annotations?.[ANNOTATION_STRATEGY] === undefined) {
+    notes.push({ reason: 'PlacementUnknown', message: unknown });
+  }
   const { left } = forgePlacement(home, context);
   if (left.length > 0) notes.push({ reason: 'PlacementNotCarried', message: left.join('; ') });
   const { noHomeDns } = context;

@@ -145,6 +145,7 @@ export class WebhookLab {
       clock: this.clock,
       systemNamespace: SYSTEM,
       selected: SELECTED,
+      admitted: { letIn: () => undefined },
     });
     const components = webhook([home, part], {
       parts,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { NamespaceOffloadingSpec, PodStrategy } from '../../../../src/api/namespace-offloading.ts';
-import { carriedRulesOf, type Placement } from '../../../../src/api/placement.ts';
+import { carriedRulesOf, type Placement, placementFor } from '../../../../src/api/placement.ts';
 import type { Pod, PodAffinityTerm, PodSpec, TopologySpreadConstraint } from '../../../../src/api/wire.ts';
 import { type AdmissionFacts, admit } from '../../../../src/offloading/admission/decide.ts';
 import { remadePod } from '../../../../src/offloading/release/remade-pod.ts';
@@ -63,7 +63,9 @@ const facts = (spec: NamespaceOffloadingSpec): AdmissionFacts => ({
 interface Admitted {
   spec: Pick<PodSpec, 'topologySpreadConstraints'> & { apart: unknown };
   carried: ReturnType<typeof carriedRulesOf>;
+  /** What the webhook writes. */
   placement: string | undefined;
+  own: string | undefined;
   warnings: readonly string[];
   after: Pod;
 }
@@ -81,7 +83,8 @@ function admitted(before: Pod, spec: NamespaceOffloadingSpec): Admitted {
       }),
     },
     carried: carriedRulesOf(after),
-    placement: after.metadata.annotations?.['tributary.dev/placement'],
+    placement: after.metadata.annotations?.['tributary.dev/placement-of-namespace'],
+    own: after.metadata.annotations?.['tributary.dev/placement'],
     warnings,
     after,
   };
@@ -161,10 +164,41 @@ describe('a choice', () => {
   test('of the pod comes before that of the namespace, and a misspelt one is told', () => {
     const soft = { podStrategy: 'Remote', placement: 'Soft' } as const;
     const own = admitted(pod(APART, { 'tributary.dev/placement': 'Hard' }), soft);
-    expect([own.placement, own.carried?.podAntiAffinity]).toEqual(['Hard', [near(HOST)]]);
-    const wrong = admitted(pod(APART, { 'tributary.dev/placement': 'soft' }), { podStrategy: 'Remote' });
+    expect([own.own, own.placement, own.carried?.podAntiAffinity]).toEqual(['Hard', undefined, [near(HOST)]]);
+    const wrong = admitted(pod(APART, { 'tributary.dev/placement': 'Weich' }), { podStrategy: 'Remote' });
     expect(wrong.carried?.podAntiAffinity).toEqual([near(HOST)]);
-    expect(wrong.warnings).toEqual([expect.stringContaining('"soft" is none of Propagate, Soft, Hard')]);
+    expect(wrong.warnings).toEqual([expect.stringContaining('"Weich" is none of Propagate, Soft, Hard')]);
+  });
+
+  test('of the pod stays as its owner wrote it, whatever the namespace says', () => {
+    const wrong = admitted(pod(APART, { 'tributary.dev/placement': 'Weich' }), { placement: 'Soft' });
+    expect([wrong.own, wrong.placement, placementFor(wrong.after)]).toEqual(['Weich', 'Soft', 'Soft']);
+    expect(wrong.spec).toEqual(SOFT);
+    const lower = admitted(pod(APART, { 'tributary.dev/placement': 'soft' }), { placement: 'Hard' });
+    expect([lower.own, lower.placement, placementFor(lower.after)]).toEqual(['soft', undefined, 'Soft']);
+    expect([lower.spec, lower.warnings]).toEqual([SOFT, []]);
+  });
+
+  test('of the namespace is kept where all rules have left the spec, and goes when the pod is made anew', () => {
+    const hard = { podStrategy: 'Remote', placement: 'Hard' } as const;
+    const { after, placement } = admitted(pod({ topologySpreadConstraints: [spread(ZONE)] }), hard);
+    expect(placement).toBe('Hard');
+    expect(remadePod(after).metadata.annotations).toEqual({});
+  });
+
+  test('that a template brings as if it were its namespace’s is not believed', () => {
+    const forged = pod(APART, { 'tributary.dev/placement-of-namespace': 'Soft' });
+    expect(placementFor(admitted(forged, { podStrategy: 'Remote' }).after)).toBe('Propagate');
+  });
+
+  test('that is unknown, or a pod that is too large, is to be told', () => {
+    const wrong = pod(APART, { 'tributary.dev/placement': 'Weich' });
+    expect(admit(wrong, facts({})).toTell).toBe('any');
+    expect(admit(pod(APART), facts({})).toTell).toBeUndefined();
+    const milan = { name: 'milan', labels: {}, isTainted: true, nodeSizes: [{ cpu: '1' }] };
+    const container = { name: 'app', resources: { requests: { cpu: '2' } } };
+    const large = { ...pod({ containers: [container] }) };
+    expect(admit(large, { ...facts({}), selected: [milan] }).toTell).toBe('waiting');
   });
 
   test('of the namespace is not written onto pods that say nothing of other pods', () => {

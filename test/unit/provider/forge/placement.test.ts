@@ -222,6 +222,25 @@ describe('the agent', () => {
     });
   });
 
+  test('goes by what the webhook wrote where the pod says nothing that is understood', () => {
+    const marks = { 'tributary.dev/placement': 'Weich', 'tributary.dev/placement-of-namespace': 'Soft' };
+    const home = homePod({ spec: apart(near(HOST)), metadata: { annotations: marks } });
+    const soft = { affinity: { podAntiAffinity: preferred(wish(100, near(HOST))) } };
+    expect(forgePlacement(home, WORLD).spec).toEqual(soft);
+    expect(forgePlacement(pod(apart(near(HOST)), 'soft'), WORLD).spec).toEqual(soft);
+  });
+
+  test('tells an unknown choice where no webhook has seen the pod', () => {
+    const notesOf = (home: Pod): unknown => {
+      const action = decide(situation({ home, context: WORLD }));
+      return action.do === 'create' && action.notes.map(({ reason }) => reason);
+    };
+    const home = pod(apart(near(HOST)), 'Weich');
+    expect(notesOf(home)).toEqual(['PlacementUnknown']);
+    const annotations = { ...home.metadata.annotations, 'tributary.dev/strategy': 'Remote' };
+    expect(notesOf({ ...home, metadata: { ...home.metadata, annotations } })).toEqual([]);
+  });
+
   test('refuses a pod with a hard rule that cannot be said, with what to do', () => {
     const action = decide(situation({ home: pod(apart(near('rack')), 'Hard'), context: WORLD }));
     expect(action).toMatchObject({
