@@ -125,6 +125,8 @@ export const OFFLOADED_REASONS = {
   networkPolicy: 'NetworkPolicyNotInForce',
   /** A hard rule about other pods cannot be said over there. */
   placementNotPossible: 'PlacementNotPossible',
+  /** In no foreign cluster. */
+  placementNowhere: 'PlacementNowhere',
   lost: 'RemotePodLost',
 } as const;
 export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];
@@ -146,6 +148,7 @@ const PLACING_REASONS: ReadonlySet<string | undefined> = new Set([
   OFFLOADED_REASONS.invalid,
   OFFLOADED_REASONS.unschedulable,
   OFFLOADED_REASONS.placementNotPossible,
+  OFFLOADED_REASONS.placementNowhere,
   OFFLOADED_REASONS.volumeNotHere,
   OFFLOADED_REASONS.networkPolicy,
 ]);

@@ -149,3 +149,21 @@ export function withoutMergedKeys<T extends PodAffinityTerm | TopologySpreadCons
   });
   return { ...withoutKeys(rule, LABEL_KEYS), ...(Object.fromEntries(kept) as Partial<T>) };
 }
+
+/** Keys of its rules that mean something at home only: what they say holds on a virtual node that bears them as labels. */
+export function homeKeysOf(pod: Pod): string[] {
+  const { podAffinity, podAntiAffinity } = pod.spec?.affinity ?? {};
+  const carried = carriedRulesOf(pod);
+  const terms = [podAffinity, podAntiAffinity].flatMap((one) => [
+    ...(one?.[REQUIRED] ?? []),
+    ...(one?.[PREFERRED] ?? []).map(({ podAffinityTerm }) => podAffinityTerm),
+  ]);
+  const rules: readonly { topologyKey: string }[] = [
+    ...terms,
+    ...(pod.spec?.topologySpreadConstraints ?? []),
+    ...(carried?.podAntiAffinity ?? []),
+    ...(carried?.topologySpreadConstraints ?? []),
+  ];
+  const keys = rules.map(({ topologyKey }) => topologyKey);
+  return [...new Set(keys.filter((key) => foreignKeyOf(key) === undefined))];
+}

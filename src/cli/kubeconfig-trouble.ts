@@ -10,6 +10,7 @@ import { processEnvironment } from '../config.ts';
 import { credentialEnd } from '../kube/credential-end.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
+import { unended } from '../lib/unended.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -80,7 +81,7 @@ export async function explainedFor(spoken: Spoken, error: unknown, now: number):
     return new TributaryError('Unauthorized', message, { cause: error });
   }
   if (hasCode(error, 'Forbidden') && LACKS_RIGHT.test(cause)) {
-    const message = `you lack a right in the cluster of context "${context}": ${cause}. Ask its administrator for it, or take the kubeconfig of somebody who has it`;
+    const message = `you lack a right in the cluster of context "${context}": ${unended(cause)}. Ask its administrator for it, or take the kubeconfig of somebody who has it`;
     return new TributaryError('Forbidden', message, { cause: error });
   }
   if (!hasCode(error, 'Unreachable')) return error;

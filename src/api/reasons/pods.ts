@@ -108,6 +108,10 @@ export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {
     'A hard rule of the pod about other pods cannot be said in the foreign cluster.',
     'The message names the rule. Change it, or give the pod the annotation `tributary.dev/placement: Soft`.',
   ),
+  PlacementNowhere: text(
+    'A hard rule of the pod about other pods can be said in no foreign cluster, so the pod goes to no other one: only home may take it.',
+    'The message names the rule. Change it, or give the pod the annotation `tributary.dev/placement: Soft`.',
+  ),
   RemotePodLost: text(
     'The remote pod was evicted or deleted at the provider.',
     'Nothing: its controller makes another one.',

@@ -5,6 +5,7 @@ import type { Pod } from '../../api/wire.ts';
 import { forgeImageCheck } from '../../deploy/installation/image-check.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { unended } from '../../lib/unended.ts';
 import { found } from './objects.ts';
 import { pullProblem, waitingReason } from './rollout.ts';
 import { type InstallSession, waitFor } from './waiting.ts';
@@ -65,14 +66,14 @@ function judge(
   if (problem !== undefined) {
     throw new TributaryError(
       'Unavailable',
-      `image ${image} cannot be pulled: ${problem}. ${unchanged}. Name another one with --image`,
+      `image ${image} cannot be pulled: ${unended(problem)}. ${unchanged}. Name another one with --image`,
     );
   }
   const { exitCode = 0, message = '' } = pod.status?.containerStatuses?.[0]?.state?.terminated ?? {};
   if (exitCode !== 0) {
     throw new TributaryError(
       'Unavailable',
-      `image ${image} does not run Tributary (exit code ${exitCode}): ${message.trim()}. ${unchanged}`,
+      `image ${image} does not run Tributary (exit code ${exitCode}): ${unended(message.trim())}. ${unchanged}`,
     );
   }
   if (missing !== '') io.err(`  it is not known whether image ${image} can be pulled: ${missing}\n`);

@@ -5,6 +5,7 @@ import { deployments, namespaces, persistentVolumes } from '../../api/resources.
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { unended } from '../../lib/unended.ts';
 import { agreed, YES } from '../agreement.ts';
 import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
@@ -98,7 +99,7 @@ export async function uninstall(args: UninstallArguments, session: Session): Pro
     if (!args.isPreparation) io.out('nothing of Tributary is left in this cluster\n');
     return EXIT.ok;
   }
-  io.err(`${unclean}. Run "tributary clean-up" on the hosts that are missing.\n`);
+  io.err(`${unended(unclean)}. Run "tributary clean-up" on the hosts that are missing.\n`);
   return EXIT.failed;
 }
 

@@ -5,6 +5,7 @@ import { hardTaints } from '../../api/taints.ts';
 import { VIRTUAL_NODE_CONDITIONS, type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { Node } from '../../api/wire.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
+import { unended } from '../../lib/unended.ts';
 import { EXIT } from '../command-line.ts';
 import type { Session } from './environment.ts';
 import { followObject } from './foreign-clusters.ts';
@@ -38,7 +39,7 @@ export async function waitForNode({ clusterID, untilMs, shown }: Waiting, sessio
   });
   if (name === undefined) {
     io.err(
-      `The peering is agreed on, but no virtual node became Ready in time: ${last}. To see why: kubectl get virtualnodes,pods -A\n`,
+      `The peering is agreed on, but no virtual node became Ready in time: ${unended(last)}. To see why: kubectl get virtualnodes,pods -A\n`,
     );
     return EXIT.failed;
   }

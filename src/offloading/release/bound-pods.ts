@@ -1,4 +1,5 @@
-import { nodeNameOf } from '../../api/node-labels.ts';
+import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
+import { OFFLOADED_REASONS } from '../../api/names.ts';
 import { claimVolumes } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
@@ -9,13 +10,17 @@ import type { ClusterBasics } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import { identityOf } from '../../kube/objects.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { present } from '../../lib/fields.ts';
 import { Listeners } from '../../lib/listeners.ts';
 
 interface BoundPodsOptions extends ClusterBasics {
   caches: Caches;
 }
 
-/** A pod that waits on a virtual node. Of its spec only the volumes that are claims are kept. */
+/**
+ * A pod that waits on a virtual node. Of its spec only the volumes that are claims are kept; where its rules about other pods keep it
+ * from its place, these and its annotations as well.
+ */
 export interface BoundPod {
   pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
   virtualNode: string;
@@ -63,6 +68,12 @@ export class BoundPods implements Component {
     return undefined;
   }
 
+  /** Of the Node that this VirtualNode makes; undefined: it is not known. */
+  labelsOf(virtualNode: string): Readonly<Record<string, string>> | undefined {
+    const known = this.#virtualNodes.get(virtualNode);
+    return known && nodeLabelsOf(known);
+  }
+
   *keys(): Iterable<string> {
     for (const { informer } of this.#caches.values()) {
       for (const { metadata } of informer.list()) yield `${metadata.namespace}/${metadata.name}`;
@@ -108,15 +119,27 @@ function waiting(pod: Pod): Pod | undefined {
   if (startTime !== undefined || phase !== 'Pending') return undefined;
   const { deletionTimestamp, ownerReferences } = pod.metadata;
   const volumes = claimVolumes(pod);
+  const rules = rulesOf(pod);
+  const spec = { ...(volumes.length > 0 && { volumes }), ...rules?.spec };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    ...(volumes.length > 0 && { spec: { containers: [], volumes } }),
+    ...(Object.keys(spec).length > 0 && { spec: { containers: [], ...spec } }),
     metadata: {
       ...identityOf(pod.metadata),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
       ...(ownerReferences && { ownerReferences }),
+      ...rules?.metadata,
     },
     status: { phase, conditions },
   };
+}
+
+/** Undefined: it is not they that keep the pod from its place. */
+function rulesOf({ metadata, spec, status }: Pod): { metadata: object; spec: object } | undefined {
+  const isKept = status?.conditions?.some(({ reason }) => reason === OFFLOADED_REASONS.placementNotPossible);
+  if (isKept !== true) return undefined;
+  const { affinity, topologySpreadConstraints } = spec ?? {};
+  const { annotations } = metadata;
+  return { metadata: present({ annotations }), spec: present({ affinity, topologySpreadConstraints }) };
 }

@@ -7,7 +7,9 @@ import {
 } from '../../api/names.ts';
 import type { HeldOff, NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { claimVolumes, isControlled, isFinished } from '../../api/pod.ts';
+import { homeKeysOf, placementFor } from '../../api/placement.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
+import { unended } from '../../lib/unended.ts';
 import { heldUntil, ownerKey, withHeldOff } from '../held-off.ts';
 
 /** Defaults that the API server sets, unless the object is older than its definition. */
@@ -19,7 +21,7 @@ const HOLD_SETTLE_MS = 30_000;
 const STAY_MS = 60_000;
 
 export interface ReleaseSituation {
-  /** Bound to the virtual node; its spec holds at least the volumes that are claims. */
+  /** Bound to the virtual node, as BoundPods keeps it. */
   pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
   /** Name of the VirtualNode. */
   virtualNode: string;
@@ -29,6 +31,8 @@ export interface ReleaseSituation {
   nowMs: number;
   /** How long this process itself has seen the pod refused: it makes up for clocks that differ. */
   watchedMs?: number;
+  /** Labels of the Node that a VirtualNode makes. */
+  labelsOf?: (virtualNode: string) => Readonly<Record<string, string>> | undefined;
 }
 
 /** Exactly one step; the next one is decided from its result. */
@@ -96,9 +100,10 @@ function goElsewhere(
     const message = `${owner} is to be kept off virtual node "${virtualNode}" until ${timestamp(until)}, but its pods are placed there all the same: look for a nodeName or a node affinity that asks for it`;
     return { do: 'stay', ms: until - nowMs, message };
   }
-  const places = placesFor(situation, offloading, owner);
+  const places = placesFor(situation, offloading, refused);
   if (places.names.length === 0) {
-    const message = `virtual node "${virtualNode}" cannot place the pod, and there is no other one for it now (podStrategy Remote): ${reasonOf(refused)}`;
+    const others = places.isNowhere ? 'no other one could' : 'there is no other one for it now';
+    const message = `virtual node "${virtualNode}" cannot place the pod, and ${others} (podStrategy Remote): ${reasonOf(refused)}`;
     return { do: 'stay', ms: Math.max(1000, places.waitMs), message };
   }
   if (until === undefined && holdOffMs > 0) {
@@ -127,7 +132,7 @@ function leave(
     };
     return { do: 'mark', condition: { ...condition, lastTransitionTime } };
   }
-  const message = `released from virtual node "${virtualNode}", which could not place it: ${why}. It may go to ${places.join(', ')}`;
+  const message = `released from virtual node "${virtualNode}", which could not place it: ${unended(why)}. It may go to ${places.join(', ')}`;
   return { do: isControlled(pod) ? 'release' : 'remake', message };
 }
 
@@ -156,26 +161,47 @@ function refusedForMs(refused: PodCondition, { pod, nowMs, watchedMs = 0 }: Rele
 const cameBack = (pod: Pick<Pod, 'metadata'>, holdBeganMs: number): boolean =>
   Date.parse(pod.metadata.creationTimestamp) > holdBeganMs + HOLD_SETTLE_MS;
 
-/** Where pods of the owner may go, and, where that is nowhere, when that may change. */
+interface Places {
+  names: string[];
+  /** Where that is nowhere, when that may change. */
+  waitMs: number;
+  /** No other virtual node could take the pod as it is. */
+  isNowhere: boolean;
+}
+
+/** Where pods of the owner may go. */
 function placesFor(
-  { virtualNode, nowMs }: ReleaseSituation,
+  situation: ReleaseSituation,
   { spec, status }: NamespaceOffloading,
-  owner: string,
-): { names: string[]; waitMs: number } {
+  refused: PodCondition,
+): Places {
+  const { virtualNode, nowMs, pod } = situation;
+  const owner = ownerKey(pod);
   const { podStrategy = 'LocalAndRemote' } = spec;
   const real = podStrategy === 'Remote' ? [] : ['a real node'];
-  if (podStrategy === 'Local') return { names: real, waitMs: STAY_MS };
+  if (podStrategy === 'Local') return { names: real, waitMs: STAY_MS, isNowhere: false };
   const others = (status?.clusters ?? [])
     .filter(({ phase }) => phase === 'Ready')
     .flatMap(({ virtualNodes }) => virtualNodes)
     .filter((name) => name !== virtualNode);
+  const able = others.filter((name) => couldTake(name, situation, refused));
   const held = status?.heldOff ?? [];
-  const waits = others.map((name) => heldUntil(held, { owner, virtualNode: name }, nowMs) ?? nowMs);
-  const free = others.filter((_name, index) => waits[index] === nowMs);
+  const waits = able.map((name) => heldUntil(held, { owner, virtualNode: name }, nowMs) ?? nowMs);
+  const free = able.filter((_name, index) => waits[index] === nowMs);
   return {
     names: [...real, ...free.map((name) => `virtual node "${name}"`)],
     waitMs: Math.min(STAY_MS, ...waits.map((until) => until - nowMs)),
+    isNowhere: others.length > 0 && able.length === 0,
   };
+}
+
+/** Whether what keeps the pod from its place would not be the same there. */
+function couldTake(name: string, { pod, labelsOf }: ReleaseSituation, { reason }: PodCondition): boolean {
+  if (reason === OFFLOADED_REASONS.placementNowhere) return false;
+  // With the other choices, a key that means something at home only refuses no pod.
+  if (reason !== OFFLOADED_REASONS.placementNotPossible || placementFor(pod) !== 'Hard') return true;
+  const labels = labelsOf?.(name) ?? {};
+  return homeKeysOf(pod).every((key) => labels[key] !== undefined);
 }
 
 const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>

@@ -98,7 +98,12 @@ export class Release {
     const { clock, events, log } = this.#options;
     const { pod, virtualNode, watched } = situation;
     const watchedMs = clock.monotonic() - watched.since;
-    const action = decideRelease({ ...situation, watchedMs, nowMs: clock.now() });
+    const action = decideRelease({
+      ...situation,
+      watchedMs,
+      nowMs: clock.now(),
+      labelsOf: (name) => this.#pods.labelsOf(name),
+    });
     if (action.do === 'nothing') return {};
     if (action.do === 'wait') return { requeueAfterMs: action.ms };
     if (action.do === 'stay') {

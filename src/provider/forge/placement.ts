@@ -2,7 +2,12 @@
  * What a pod says about other pods on hosts and in zones, as it is said over there (decision 75). Which nodes it wants is said about
  * nodes at home, and stays there. Pure.
  */
-import { ANNOTATION_PLACEMENT, ANNOTATION_PLACEMENT_RULES } from '../../api/names.ts';
+import {
+  ANNOTATION_PLACEMENT,
+  ANNOTATION_PLACEMENT_RULES,
+  OFFLOADED_REASONS,
+  type OffloadedReason,
+} from '../../api/names.ts';
 import {
   allAs,
   carriedRulesOf,
@@ -31,19 +36,21 @@ interface ForgedPlacement {
   left: string[];
   /** Hard rules without which the pod may not run there. */
   refused: string[];
+  /** One of them can be said in no foreign cluster. */
+  isNowhere?: boolean;
 }
 
 type Affinity = NonNullable<PodSpec['affinity']>;
 type AffinityKind = 'podAffinity' | 'podAntiAffinity';
 
 /** A rule in words of the foreign cluster; or why there is none. `none`: it says nothing over there, which does no harm. */
-type Translation<T> = { rule: T } | 'none' | { why: string; isFatal: boolean };
+type Translation<T> = { rule: T } | 'none' | { why: string; isFatal: boolean; isNowhere?: true };
 
 export function forgePlacement(home: Pod, context: ForgeContext): ForgedPlacement {
   const carried = carriedRulesOf(home);
   const placement = placementFor(home);
   const forging = new Forging(home, context, placement);
-  if (carried === undefined) forging.refused.push(`annotation ${ANNOTATION_PLACEMENT_RULES} cannot be read`);
+  if (carried === undefined) forging.refuse(`annotation ${ANNOTATION_PLACEMENT_RULES} cannot be read`, true);
   const podAffinity = forging.affinity('podAffinity', []);
   const podAntiAffinity = forging.affinity('podAntiAffinity', carried?.podAntiAffinity ?? []);
   const topologySpreadConstraints = forging.spread(carried?.topologySpreadConstraints ?? []);
@@ -58,18 +65,26 @@ export function forgePlacement(home: Pod, context: ForgeContext): ForgedPlacemen
     },
     left: forging.left,
     refused: forging.refused,
+    ...(forging.isNowhere && { isNowhere: true }),
   };
 }
 
 /** Why a pod may not run over there; undefined: it may. */
-export const placementRefusal = ({ refused }: ForgedPlacement): string | undefined =>
+export const placementRefusal = ({
+  refused,
+  isNowhere = false,
+}: ForgedPlacement): { reason: OffloadedReason; message: string } | undefined =>
   refused.length === 0
     ? undefined
-    : `${refused.join('; ')}; change the rule, or let it go with the annotation ${ANNOTATION_PLACEMENT}: Soft`;
+    : {
+        reason: isNowhere ? OFFLOADED_REASONS.placementNowhere : OFFLOADED_REASONS.placementNotPossible,
+        message: `${refused.join('; ')}; change the rule, or let it go with the annotation ${ANNOTATION_PLACEMENT}: Soft`,
+      };
 
 class Forging {
   readonly left: string[] = [];
   readonly refused: string[] = [];
+  isNowhere = false;
   readonly #home: Pod;
   readonly #context: ForgeContext;
   readonly #placement: Placement;
@@ -78,6 +93,11 @@ class Forging {
     this.#home = home;
     this.#context = context;
     this.#placement = placement;
+  }
+
+  refuse(why: string, isNowhere: boolean): void {
+    this.refused.push(why);
+    this.isNowhere ||= isNowhere;
   }
 
   affinity(kind: AffinityKind, carried: readonly PodAffinityTerm[]): Affinity[AffinityKind] {
@@ -134,10 +154,11 @@ class Forging {
   ): T[] {
     if (translated === 'none') return [];
     if ('rule' in translated) return [translated.rule];
-    const { why, isFatal } = translated;
+    const { why, isFatal, isNowhere = false } = translated;
     const isStrict = this.#placement === 'Hard' || (isRequired && isFatal);
-    const list = isStrict && this.#placement !== 'Soft' ? this.refused : this.left;
-    list.push(`${isRequired ? 'required ' : ''}${what} by ${topologyKey} is not said over there: ${why}`);
+    const message = `${isRequired ? 'required ' : ''}${what} by ${topologyKey} is not said over there: ${why}`;
+    if (isStrict && this.#placement !== 'Soft') this.refuse(message, isNowhere);
+    else this.left.push(message);
     return [];
   }
 
@@ -158,6 +179,7 @@ class Forging {
       return {
         why: 'its namespaceSelector speaks of labels, and namespaces have others there',
         isFatal: true,
+        isNowhere: true,
       };
     }
     const more = typeof namespaces === 'string' ? {} : namespaces;

@@ -226,9 +226,7 @@ function decideAbsent(situation: Situation, home: Pod): Action {
     return { ...action, status: withAcceptance(home, action.status, context, now), notes };
   }
   const apart = placementRefusal(forgePlacement(home, context));
-  if (apart !== undefined) {
-    return refuse(home, { reason: OFFLOADED_REASONS.placementNotPossible, message: apart }, now);
-  }
+  if (apart !== undefined) return refuse(home, apart, now);
   if (pending || held) return NOTHING;
   return { do: 'create', home, pod: forgePod(home, context), notes: [...notes, ...otherwise(home, context)] };
 }

@@ -3,6 +3,7 @@ import type { EventReason } from '../../api/reasons/events.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import { unended } from '../../lib/unended.ts';
 import { digestOf } from './settled-copies.ts';
 
 /** Only another definition of the kind over there could change the answer, and nothing tells of that. */
@@ -76,6 +77,6 @@ export const keptNews = (error: unknown): News => ({
   reason: 'CopyNotChanged',
   message:
     'the copy in the foreign cluster stays as it was, since it can be made like this, but not changed to it: ' +
-    `${errorMessage(error)}. To have it deleted over there, with all that belongs to it, and made anew, set the annotation ` +
+    `${unended(errorMessage(error))}. To have it deleted over there, with all that belongs to it, and made anew, set the annotation ` +
     `${ANNOTATION_WHEN_IMMUTABLE}: Replace`,
 });

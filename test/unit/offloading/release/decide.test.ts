@@ -114,6 +114,7 @@ describe('who is released', () => {
     'Invalid',
     'Unschedulable',
     'PlacementNotPossible',
+    'PlacementNowhere',
     'VolumeNotHere',
     'NetworkPolicyNotInForce',
   ]);
@@ -121,6 +122,61 @@ describe('who is released', () => {
     const { do: what } = decided({ pod: boundPod(OWNED, refused(reason)) });
     expect(what).toBe(placing.has(reason) ? 'holdOff' : 'nothing');
   });
+});
+
+describe('a rule about other pods', () => {
+  const RULES = { podAntiAffinity: [{ topologyKey: 'rack' }], topologySpreadConstraints: [] };
+  const ruled = (reason: string, placement = 'Hard'): Pod =>
+    boundPod(
+      {
+        ...OWNED,
+        annotations: {
+          'tributary.dev/placement': placement,
+          'tributary.dev/placement-rules': JSON.stringify(RULES),
+        },
+      },
+      refused(reason),
+    );
+  const clusters = [cluster('milan'), cluster('rome')];
+  const given = (podStrategy: 'Remote' | 'LocalAndRemote', pod: Pod): Partial<ReleaseSituation> => ({
+    pod,
+    offloading: offloading({ podStrategy, holdOffSeconds: 0 }, { clusters }),
+  });
+  const stays: object = { do: 'stay', message: expect.stringContaining('no other one could') };
+
+  test.each<[string, Partial<ReleaseSituation>, object]>([
+    ['that no cluster can be told keeps the pod', given('Remote', ruled('PlacementNowhere')), stays],
+    ['by a key of home likewise', given('Remote', ruled('PlacementNotPossible')), stays],
+    [
+      'unless another virtual node bears the label',
+      { ...given('Remote', ruled('PlacementNotPossible')), labelsOf: () => ({ rack: '1' }) },
+      { do: 'mark' },
+    ],
+    [
+      'about a namespace that may be elsewhere',
+      given('Remote', ruled('PlacementNotPossible', 'Propagate')),
+      { do: 'mark' },
+    ],
+  ])('%s', (_name, situation, expected) => expect(decided(situation)).toMatchObject(expected));
+
+  test('lets the pod come home, and nowhere else', () => {
+    const status = { ...MARKED, conditions: MARKED.conditions.slice(1) };
+    const { metadata } = ruled('PlacementNowhere');
+    const conditions = [...(refused('PlacementNowhere').conditions ?? []), ...status.conditions];
+    const action = decided(given('LocalAndRemote', boundPod(metadata, { ...status, conditions })));
+    expect(action).toMatchObject({ do: 'release', message: expect.stringMatching(/go to a real node$/u) });
+  });
+});
+
+test('the words of others end with one full stop', () => {
+  const [condition] = MARKED.conditions;
+  const said = { ...MARKED.conditions[1], type: 'DisruptionTarget', status: 'True' };
+  const conditions = [{ type: '', status: '', ...condition, message: 'for incoming pod.' }, said];
+  const action = decided({
+    offloading: offloading({ holdOffSeconds: 0 }),
+    pod: boundPod(OWNED, { ...MARKED, conditions }),
+  });
+  expect(action).toMatchObject({ message: expect.stringContaining('for incoming pod. It may go') });
 });
 
 describe('a pod with claims', () => {

@@ -222,6 +222,17 @@ describe('the agent', () => {
     });
   });
 
+  test('says of a rule that no cluster can be told that it is so', () => {
+    const labelled = near(HOST, { namespaceSelector: { matchLabels: { team: 'a' } } });
+    const reasonOf = (home: Pod): unknown => {
+      const action = decide(situation({ home, context: WORLD }));
+      return action.do === 'refuse' && action.reason;
+    };
+    expect(reasonOf(pod(apart(labelled)))).toBe('PlacementNowhere');
+    expect(reasonOf(pod({}, undefined, 'no rules'))).toBe('PlacementNowhere');
+    expect(reasonOf(pod(beside(near(HOST, { namespaces: ['elsewhere'] }))))).toBe('PlacementNotPossible');
+  });
+
   test('goes by what the webhook wrote where the pod says nothing that is understood', () => {
     const marks = { 'tributary.dev/placement': 'Weich', 'tributary.dev/placement-of-namespace': 'Soft' };
     const home = homePod({ spec: apart(near(HOST)), metadata: { annotations: marks } });
