@@ -9,6 +9,7 @@ import {
   type OffloadedCluster,
 } from '../../api/namespace-offloading.ts';
 import { LABEL_OFFLOADING_ORIGIN } from '../../api/names.ts';
+import { DEFAULT_PLACEMENT } from '../../api/placement.ts';
 import { API_VERSION, virtualNodes } from '../../api/virtual-node.ts';
 import type { Draft } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -79,6 +80,7 @@ async function offload(args: OffloadArguments, session: Session): Promise<number
         ? 'is unchanged'
         : 'changed';
   io.out(`NamespaceOffloading ${namespace}/${OFFLOADING_NAME} ${what}\n`);
+  io.out(session.pastable(placementNote(object, before)));
   return waitUntilReady(object, timeoutMs, session);
 }
 
@@ -259,6 +261,17 @@ async function placesOf(offloading: NamespaceOffloading, session: Session): Prom
     return [nameOf(cluster), cluster.remoteNamespace ?? '', cluster.phase, ...amounts];
   });
   return table(HEAD, rows) + atHomeNote(offloading);
+}
+
+/** Kubernetes holds new pods to the rules of those that are there, so a rollout may stand still. */
+function placementNote(now: NamespaceOffloading, before: NamespaceOffloading | undefined): string {
+  const [is = DEFAULT_PLACEMENT, was = DEFAULT_PLACEMENT] = [now.spec.placement, before?.spec.placement];
+  if (before === undefined || is === was) return '';
+  const { namespace = '' } = now.metadata;
+  return (
+    `Placement ${is} is for new pods. Pods of before keep the rules of ${was}, and where these leave new ones no place, a rollout stands ` +
+    `still: delete them, as their controllers make new ones: kubectl -n ${namespace} delete pod NAME\n`
+  );
 }
 
 function atHomeNote({ metadata, spec, status }: NamespaceOffloading): string {

@@ -174,6 +174,14 @@ describe('what somebody has set', () => {
     expect(stored()?.spec).toEqual({ podStrategy: 'Remote', holdOffSeconds: 7 });
   });
 
+  test('another placement is said to be for new pods only', async () => {
+    existing({ placement: 'Hard' });
+    answers(ready(entry('milan')));
+    const { out } = await world.run(offloadCommand, 'shop --placement Soft --overwrite');
+    expect(out).toContain('Placement Soft is for new pods. Pods of before keep the rules of Hard');
+    expect((await world.run(offloadCommand, 'shop --placement Soft')).out).not.toContain('new pods');
+  });
+
   test('a field that nobody has set is added, also to what a label has made', async () => {
     existing({ podStrategy: 'LocalAndRemote' }, { labels: { [ORIGIN]: 'label' } });
     answers(ready(entry('milan')));
