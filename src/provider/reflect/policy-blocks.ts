@@ -5,58 +5,142 @@ import type { PrefixView } from '../../api/tunnel.ts';
 import {
   contains,
   formatPrefix,
+  hostPrefix,
+  mergePrefixes,
   overlaps,
   parseAddress,
+  parsePrefix,
   type Prefix,
   prefixesOf,
   tryPrefix,
+  WIDTHS,
   without,
 } from '../../lib/prefix.ts';
 import type { NetworkView } from '../network-view.ts';
 
-export interface BlockReach {
+export interface BlocksReach {
   /** As the foreign cluster sees them. */
   blocks: IpBlock[];
-  /** All our pods over there are in the range. */
+  /** All our pods over there are in the ranges. */
   allGuests: boolean;
-  /** All IPv4 addresses are in it. */
+  /** All IPv4 addresses are in one of them. */
   isEverything: boolean;
   /** Why less is open over there than at home. */
-  note?: string;
+  notes: string[];
 }
 
-export function blockReach(block: IpBlock, { prefixes }: Pick<NetworkView, 'prefixes'>): BlockReach {
-  const range = tryPrefix(block.cidr);
-  if (range === undefined) {
-    return { blocks: [], allGuests: false, isEverything: false, note: `${block.cidr} cannot be read` };
-  }
-  const excepts = prefixesOf(block.except ?? []);
-  const own = prefixes.exported.flatMap((view) => translated(view, range, excepts));
-  const theirs = prefixesOf(prefixes.theirs.map(({ as }) => as));
-  const touched = theirs.filter((it) => overlaps(range, it));
+interface World {
+  prefixes: NetworkView['prefixes'];
+  /** Of the DNS of home: who may ask it may ask the one over there, so nothing is missing where a range has them. */
+  nameservers: readonly string[];
+}
+
+interface Range {
+  cidr: string;
+  prefix: Prefix;
+  excepts: readonly Prefix[];
+}
+
+/** What the ranges of one rule are. */
+export function blocksReach(all: readonly IpBlock[], world: World): BlocksReach {
+  const ranges = all.flatMap(rangeOf);
+  const theirs = prefixesOf(world.prefixes.theirs.map(({ as }) => as));
   const isWhole = (it: Prefix): boolean =>
-    contains(range, it) && !excepts.some((except) => overlaps(except, it));
-  const allGuests = theirs.length > 0 && touched.length === theirs.length && touched.every(isWhole);
-  const known = [...prefixesOf(prefixes.exported.map(({ prefix }) => prefix)), ...theirs];
-  const outside = outsideOf(range, [...excepts, ...known, ...prefixesOf(PRIVATE_RANGES)]);
-  const blocks = [...own.map((it) => ({ cidr: formatPrefix(it) })), ...outside];
-  const isSomewhere = blocks.length > 0 || allGuests;
+    ranges.some(
+      ({ prefix, excepts }) => contains(prefix, it) && !excepts.some((except) => overlaps(except, it)),
+    );
+  const allGuests = theirs.length > 0 && theirs.every(isWhole);
+  const unread = all.filter((block) => rangeOf(block).length === 0);
   return {
-    blocks,
+    blocks: ranges.flatMap((range) => blocksOf(range, world)),
     allGuests,
-    isEverything: range.family === 4 && range.length === 0 && excepts.length === 0,
-    ...noteOf(block.cidr, { isSomewhere, isInPart: touched.length > 0 && !allGuests }),
+    isEverything: ranges.some((range) => isAll(range) && range.prefix.family === 4),
+    notes: [
+      ...unread.map(({ cidr }) => `${cidr} cannot be read`),
+      ...ranges.flatMap((range) => notesOf(range, world, allGuests)),
+    ],
   };
 }
 
-function noteOf(
-  cidr: string,
-  { isSomewhere, isInPart }: { isSomewhere: boolean; isInPart: boolean },
-): Pick<BlockReach, 'note'> {
-  if (isInPart)
-    return { note: `${cidr} covers pods over there in part: they are closed; select them by labels` };
-  if (isSomewhere) return {};
-  return { note: `${cidr} is not of this cluster's pods, nor outside: over there it is another network` };
+function rangeOf({ cidr, except = [] }: IpBlock): Range[] {
+  const prefix = tryPrefix(cidr);
+  return prefix === undefined ? [] : [{ cidr, prefix, excepts: prefixesOf(except) }];
+}
+
+/** Who opens all addresses means none of them in particular, and so everything wherever one is. */
+const isAll = ({ prefix, excepts }: Range): boolean => prefix.length === 0 && excepts.length === 0;
+
+function blocksOf(range: Range, { prefixes }: World): IpBlock[] {
+  const { prefix, excepts } = range;
+  if (isAll(range)) return [{ cidr: formatPrefix(prefix) }];
+  const own = prefixes.exported.flatMap((view) => translated(view, prefix, excepts));
+  const closed = [...excepts, ...homesOf(prefixes), ...strangeOf(prefixes)];
+  return [...own.map((it) => ({ cidr: formatPrefix(it) })), ...outsideOf(prefix, closed)];
+}
+
+/** Addresses that home gives to pods. */
+const homesOf = ({ exported, theirs }: World['prefixes']): Prefix[] =>
+  prefixesOf([...exported.map(({ prefix }) => prefix), ...theirs.map(({ as }) => as)]);
+
+/** Addresses that mean something else over there. */
+const strangeOf = ({ exported, theirs }: World['prefixes']): Prefix[] =>
+  prefixesOf([...PRIVATE_RANGES, ...exported.map(({ as }) => as), ...theirs.map(({ prefix }) => prefix)]);
+
+function notesOf(range: Range, world: World, allGuests: boolean): string[] {
+  const { cidr, prefix } = range;
+  const theirs = prefixesOf(world.prefixes.theirs.map(({ as }) => as));
+  const notes: string[] = [];
+  if (!allGuests && theirs.some((it) => overlaps(prefix, it)))
+    notes.push(`${cidr} covers pods over there in part: they are closed; select them by labels`);
+  if (!isAll(range)) return [...notes, ...strangeNotes(range, world, allGuests)];
+  if (theirs.length === 0 && prefix.family === 4)
+    notes.push(
+      `without a network nobody knows which addresses of ${cidr} pods over there have: they are closed; select them by labels`,
+    );
+  return notes;
+}
+
+/** What stays closed, since it means something else over there. */
+function strangeNotes(range: Range, world: World, allGuests: boolean): string[] {
+  const { cidr, prefix, excepts } = range;
+  const { prefixes, nameservers } = world;
+  const dns = nameservers.flatMap((address) => hostPrefix(address) ?? []);
+  const known = [...excepts, ...homesOf(prefixes), ...dns];
+  const strange = mergePrefixes(strangeOf(prefixes).filter((it) => overlaps(prefix, it)));
+  const closed = strange
+    .map((it) => (contains(prefix, it) ? it : prefix))
+    .filter((it) => without([it], known).length > 0);
+  if (closed.length === 0 || (prefix.length === 0 && closed.every(isBetween))) return [];
+  const [first = prefix] = closed;
+  if (!contains(first, prefix)) {
+    const shown = closed.slice(0, MAX_SHOWN).map(formatPrefix).join(', ');
+    const others = closed.length > MAX_SHOWN ? ` and ${closed.length - MAX_SHOWN} more` : '';
+    return [
+      `of ${cidr} what is in ${shown}${others} is closed, but for pods: over there it is another network`,
+    ];
+  }
+  const isSomewhere = allGuests || blocksOf(range, world).length > 0;
+  if (isSomewhere) return [`of ${cidr} only pods are open: over there the rest is another network`];
+  return [whatItIs(range, world)];
+}
+
+/** Ranges that one note names. */
+const MAX_SHOWN = 8;
+/** Between carriers and their customers, and between clusters: nobody who opens the Internet means a server there. */
+const BETWEEN: Prefix = parsePrefix('100.64.0.0/10');
+const isBetween = (prefix: Prefix): boolean => contains(BETWEEN, prefix);
+
+/** Of a range of which nothing is open. */
+function whatItIs({ cidr, prefix }: Range, { prefixes, nameservers }: World): string {
+  const { family, length } = prefix;
+  const seen = prefixesOf(prefixes.exported.map((view) => view.prefix));
+  if (family === 6 && seen.length > 0 && seen.every((it) => it.family !== family))
+    return `${cidr} is a private range of IPv6, and over there this cluster's pods are seen by IPv4 only: there it is another network`;
+  if (nameservers.some((address) => isInBlock({ cidr }, address)))
+    return `${cidr} has ClusterIPs of this cluster, which lead nowhere over there: only its DNS is open, as the DNS over there`;
+  if (length === WIDTHS[family])
+    return `${cidr} is no pod of this cluster, but a node, a ClusterIP or another machine: over there this address is another's`;
+  return `${cidr} is not of this cluster's pods, nor outside: over there it is another network`;
 }
 
 /** The part of the range that is in the view, as the other side sees it. */

@@ -20,7 +20,7 @@ import type { Pod } from '../../api/wire.ts';
 import { formatPrefix, hostPrefix, mergePrefixes } from '../../lib/prefix.ts';
 import type { HomeDnsWay, OwnDns } from '../home-dns.ts';
 import type { NetworkView } from '../network-view.ts';
-import { blockReach, isInBlock } from './policy-blocks.ts';
+import { blocksReach, isInBlock } from './policy-blocks.ts';
 import type { PolicyWorld } from './policy-world.ts';
 
 export interface PolicyContext {
@@ -164,26 +164,27 @@ interface Reach {
 }
 
 function reachOf(peers: readonly PolicyPeer[], context: PolicyContext, tell: Tell): Reach {
-  const reach: Reach = { guests: [], pods: [], blocks: [], asksDns: false, dns: [], isEverything: false };
-  for (const peer of peers) {
-    if (peer.ipBlock === undefined) addSelected(reach, peer, context, tell);
-    else addBlock(reach, peer.ipBlock, context, tell);
-  }
+  const { network, dns } = context;
+  const { nameservers } = dns.own;
+  const ranges = peers.flatMap(({ ipBlock }) => ipBlock ?? []);
+  const { blocks, allGuests, isEverything, notes } = blocksReach(ranges, {
+    prefixes: network.prefixes,
+    nameservers,
+  });
+  const reach: Reach = {
+    guests: allGuests ? [{ pods: { podSelector: {}, everywhere: true } }] : [],
+    pods: [],
+    blocks: blocks.map((block) => ({ ipBlock: block })),
+    // Wherever an unknown DNS is, it is somewhere.
+    asksDns:
+      (isEverything && nameservers.length === 0) ||
+      ranges.some((range) => nameservers.some((address) => isInBlock(range, address))),
+    dns: [],
+    isEverything,
+  };
+  for (const note of notes) tell(note);
+  for (const peer of peers) if (peer.ipBlock === undefined) addSelected(reach, peer, context, tell);
   return reach;
-}
-
-function addBlock(
-  reach: Reach,
-  ipBlock: NonNullable<PolicyPeer['ipBlock']>,
-  { network, dns }: PolicyContext,
-  tell: Tell,
-): void {
-  const { blocks, allGuests, isEverything, note } = blockReach(ipBlock, network);
-  reach.blocks.push(...blocks.map((block) => ({ ipBlock: block })));
-  if (allGuests) reach.guests.push({ pods: { podSelector: {}, everywhere: true } });
-  reach.isEverything ||= isEverything;
-  reach.asksDns ||= dns.own.nameservers.some((address) => isInBlock(ipBlock, address));
-  if (note !== undefined) tell(note);
 }
 
 function addSelected(

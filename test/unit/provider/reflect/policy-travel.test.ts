@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LabelSelector } from '../../../../src/api/label-selector.ts';
 import type { NetworkPolicySpec, PolicyPeer, PolicyPort } from '../../../../src/api/network-policy.ts';
+import { NO_NETWORK } from '../../../../src/provider/network-view.ts';
+import { isInBlock } from '../../../../src/provider/reflect/policy-blocks.ts';
 import { forgePolicySpec } from '../../../../src/provider/reflect/policy-rules.ts';
 import { allows, type Party } from '../../../support/policy-model.ts';
 import { type Chance, seeded } from '../../../support/seed.ts';
@@ -14,6 +16,7 @@ import {
   open,
   tried,
 } from '../support/policy-sides.ts';
+import { FakeNetwork } from '../support/network.ts';
 
 const DENY_ALL: NetworkPolicySpec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'] };
 describe('a policy over there is what it is at home', () => {
@@ -123,33 +126,121 @@ describe('the outside', () => {
     egress: [{ to }],
   });
 
-  test('is the same for both clusters; a private network beside home is another one over there', () => {
-    const everywhere = [egress({ ipBlock: { cidr: '0.0.0.0/0' } })];
-    const answers = tried(everywhere, [80]).filter(({ what }) => what.startsWith('web to'));
+  const notesOf = (policy: NetworkPolicySpec): string[] =>
+    forgePolicySpec(policy, context).notes.map((note) => note.replace('egress rule 1: ', ''));
+  const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'];
+
+  test('all addresses are everything wherever one is', () => {
+    const everywhere = [egress({ ipBlock: { cidr: '0.0.0.0/0' } }, { ipBlock: { cidr: '::/0' } })];
+    const answers = tried(everywhere, [80]);
     expect(open(answers, 'home')).toContain('web to a network beside home:80');
-    expect(open(answers, 'abroad')).toEqual(
-      open(answers, 'home').filter((what) => what !== 'web to a network beside home:80'),
+    expect(open(answers, 'abroad').filter((what) => what.includes(' to '))).toEqual(
+      open(answers, 'home').filter((what) => what.includes(' to ')),
     );
-    expect(forgePolicySpec(everywhere[0] ?? {}, context).notes).toEqual([]);
+    expect(notesOf(everywhere[0] ?? {})).toEqual([]);
+    const open0 = tried([{ podSelector: {}, policyTypes: ['Egress'], egress: [{}] }], [80]);
+    expect(open(answers, 'abroad')).toEqual(open(open0, 'abroad'));
+  });
+
+  test('the Internet without private ranges is the same for both clusters', () => {
+    const internet = egress({ ipBlock: { cidr: '0.0.0.0/0', except: PRIVATE } });
+    const answers = tried([internet], [80]).filter(({ what }) => what.includes(' to '));
+    expect(open(answers, 'abroad')).toEqual(open(answers, 'home'));
+    expect(open(answers, 'home')).toContain('web to the Internet:80');
+    expect(notesOf(internet)).toEqual([]);
+  });
+
+  test.each<[string, string[], string]>([
+    [
+      '0.0.0.0/0',
+      ['10.0.0.0/8'],
+      'of 0.0.0.0/0 what is in 100.64.0.0/10, 172.16.0.0/12, 192.168.0.0/16 is closed, but for pods: over there it is another network',
+    ],
+    [
+      '192.0.0.0/8',
+      [],
+      'of 192.0.0.0/8 what is in 192.168.0.0/16 is closed, but for pods: over there it is another network',
+    ],
+    ['10.0.0.0/8', [], 'of 10.0.0.0/8 only pods are open: over there the rest is another network'],
+  ])('of a range that is narrowed it is told what is closed: %s but %j', (cidr, except, note) => {
+    expect(notesOf(egress({ ipBlock: { cidr, except } }))).toEqual([note]);
+  });
+
+  test.each<[string, string[]]>([
+    ['10.1.2.0/24', []],
+    ['10.0.0.0/15', ['10.0.0.0/16']],
+    ['198.51.100.0/24', []],
+    ['100.64.0.0/16', []],
+    ['10.96.0.10/32', []],
+    ['2000::/3', []],
+  ])('what is exact is not told: %s but %j', (cidr, except) => {
+    expect(notesOf(egress({ ipBlock: { cidr, except } }))).toEqual([]);
+  });
+
+  test('an exception holds also where home is seen at public addresses', () => {
+    const network = new FakeNetwork();
+    network.set({ seenAs: [{ prefix: '10.1.0.0/16', as: '198.18.0.0/16' }] });
+    const but = egress({ ipBlock: { cidr: '0.0.0.0/0', except: ['10.1.2.0/24'] } });
+    const { to = [] } = forgePolicySpec(but, { ...context, network }).spec.egress?.[0] ?? {};
+    const reached = to.filter(({ ipBlock }) => ipBlock !== undefined && isInBlock(ipBlock, '198.18.2.1'));
+    expect(reached).toEqual([]);
+  });
+
+  test('where clusters see each other by both families, all addresses are those of both', () => {
+    const network = new FakeNetwork();
+    network.set({
+      views: [
+        { use: 'Pods', prefix: '10.0.0.0/16', as: '100.64.0.0/16' },
+        { use: 'Pods', prefix: 'fd01::/64', as: 'fd02::/64' },
+      ],
+    });
+    const notes = (...cidrs: string[]): string[] =>
+      forgePolicySpec(egress(...cidrs.map((cidr) => ({ ipBlock: { cidr } }))), { ...context, network }).notes;
+    expect(notes('0.0.0.0/0', '::/0')).toEqual([]);
+    expect(notes('0.0.0.0/0')).toEqual([
+      'egress rule 1: 0.0.0.0/0 covers pods over there in part: they are closed; select them by labels',
+    ]);
+  });
+
+  test('without a network pods over there have no addresses that a range could have', () => {
+    const { notes, spec } = forgePolicySpec(egress({ ipBlock: { cidr: '0.0.0.0/0' } }), {
+      ...context,
+      network: NO_NETWORK,
+    });
+    expect(notes).toEqual([
+      'egress rule 1: without a network nobody knows which addresses of 0.0.0.0/0 pods over there have: they are closed; select them by labels',
+    ]);
+    expect(spec.egress?.[0]?.to).toEqual([{ clusterDNS: true }, { ipBlock: { cidr: '0.0.0.0/0' } }]);
   });
 
   test.each([
     [
       '10.200.0.0/16',
-      "egress rule 1: 10.200.0.0/16 is not of this cluster's pods, nor outside: over there it is another network",
+      "10.200.0.0/16 is not of this cluster's pods, nor outside: over there it is another network",
     ],
     [
-      '100.64.1.0/24',
-      'egress rule 1: 100.64.1.0/24 covers pods over there in part: they are closed; select them by labels',
+      '172.30.0.11/32',
+      "172.30.0.11/32 is no pod of this cluster, but a node, a ClusterIP or another machine: over there this address is another's",
     ],
-    ['none', 'egress rule 1: none cannot be read'],
+    [
+      'fd00::/8',
+      "fd00::/8 is a private range of IPv6, and over there this cluster's pods are seen by IPv4 only: there it is another network",
+    ],
+    ['100.64.1.0/24', '100.64.1.0/24 covers pods over there in part: they are closed; select them by labels'],
+    ['none', 'none cannot be read'],
   ])('what cannot be said of %s is closed, and told', (cidr, note) => {
     const policy = egress({ ipBlock: { cidr } });
-    expect(forgePolicySpec(policy, context)).toMatchObject({
-      spec: { policyTypes: ['Egress'] },
-      notes: [note],
-    });
+    expect(forgePolicySpec(policy, context).spec.egress).toBeUndefined();
+    expect(notesOf(policy)).toEqual([note]);
     expect(open(tried([policy]), 'abroad').filter((what) => what.includes(' to '))).toEqual([]);
+  });
+
+  test('of ClusterIPs of home only the DNS is open', () => {
+    const policy = egress({ ipBlock: { cidr: '10.96.0.0/16' } });
+    expect(forgePolicySpec(policy, context).spec.egress).toEqual([{ to: [{ clusterDNS: true }] }]);
+    expect(notesOf(policy)).toEqual([
+      '10.96.0.0/16 has ClusterIPs of this cluster, which lead nowhere over there: only its DNS is open, as the DNS over there',
+    ]);
   });
 
   test('who may ask the DNS at home may ask the DNS over there, by the same protocols', () => {
