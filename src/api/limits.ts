@@ -110,5 +110,7 @@ export const SERVICES_LIMITS = {
 } as const;
 /** NetworkPolicies that a VirtualNode names as stricter over there. */
 export const MAX_STRICTER_POLICIES = 64;
+/** What is said of one of them: how many causes, how long each, and all of them. 64 policies are 256 KiB of an object at most. */
+export const STRICTER_CAUSES = { most: 32, length: 512, size: 4096 } as const;
 /** Services that one policy accepts, entries by which one offers them, and kinds that it lets in. */
 export const MAX_POLICY_ENTRIES = 64;

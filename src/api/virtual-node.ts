@@ -74,7 +74,8 @@ export interface VirtualNodeSpec {
 export interface StricterPolicy {
   homeNamespace: string;
   policy: string;
-  message: string;
+  /** Each with its rule. Where there are too many, the last one says how many more there are. */
+  causes: string[];
 }
 
 export interface VirtualNodeStatus {

@@ -13,6 +13,7 @@ import { nodeLabelsOf, nodeNameOf } from '../api/node-labels.ts';
 import {
   API_VERSION,
   type NamespaceMapping,
+  type StricterPolicy,
   VIRTUAL_NODE_CONDITIONS,
   type VirtualNode,
 } from '../api/virtual-node.ts';
@@ -142,18 +143,38 @@ export function policiesStricter(
   homeNamespace: string,
   virtualNodes: readonly VirtualNode[],
 ): WantedCondition | undefined {
-  const said = virtualNodes.flatMap((one) =>
-    (one.status?.stricterPolicies ?? [])
+  const found = virtualNodes.flatMap((virtualNode) =>
+    (virtualNode.status?.stricterPolicies ?? [])
       .filter((policy) => policy.homeNamespace === homeNamespace)
-      .map(({ policy, message }) => `${nodeNameOf(one)}: ${policy}: ${message}`),
+      .map((policy) => ({ ...policy, virtualNode })),
   );
-  if (said.length === 0) return undefined;
+  if (found.length === 0) return undefined;
+  const names = [...new Set(found.map(({ virtualNode }) => virtualNode.metadata.name))].join(', ');
   return {
     type: NAMESPACE_OFFLOADING_CONDITIONS.policiesStricter,
     status: 'True',
     reason: REASONS.policiesStricter,
-    message: said.join('; ').slice(0, MAX_MESSAGE_LENGTH),
+    message: stricterMessage(found, `status.stricterPolicies of VirtualNode ${names}`),
   };
+}
+
+/** Causes that are shown of each policy. */
+const SHOWN_CAUSES = 3;
+
+/** The first causes of each policy, as far as there is room, and where the rest is. */
+function stricterMessage(
+  policies: readonly (StricterPolicy & { virtualNode: VirtualNode })[],
+  place: string,
+): string {
+  const said = policies.map(({ virtualNode, policy, causes }) => {
+    const more = causes.length > SHOWN_CAUSES ? '; and more' : '';
+    return `${nodeNameOf(virtualNode)}: NetworkPolicy ${policy}: ${causes.slice(0, SHOWN_CAUSES).join('; ')}${more}`;
+  });
+  const whole = said.join('. ');
+  const isWhole = policies.every(({ causes }) => causes.length <= SHOWN_CAUSES);
+  if (isWhole && whole.length <= MAX_MESSAGE_LENGTH) return whole;
+  const tail = `. All is in ${place}`.slice(0, MAX_MESSAGE_LENGTH / 2);
+  return `${whole.slice(0, MAX_MESSAGE_LENGTH - tail.length)}${tail}`;
 }
 
 interface ReadyFacts {

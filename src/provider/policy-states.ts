@@ -1,6 +1,6 @@
 import { GUEST_POLICY_LIMITS, type GuestNetworkPolicy } from '../api/guest-network-policy.ts';
 import { matchesSelector } from '../api/label-selector.ts';
-import { MAX_MESSAGE_LENGTH, MAX_STRICTER_POLICIES } from '../api/limits.ts';
+import { MAX_STRICTER_POLICIES, STRICTER_CAUSES } from '../api/limits.ts';
 import { OFFLOADED_REASONS } from '../api/names.ts';
 import { LABEL_GUEST_POLICY, type NetworkPolicy, policyTypesOf } from '../api/network-policy.ts';
 import type { StricterPolicy } from '../api/virtual-node.ts';
@@ -15,12 +15,10 @@ import type { Tenant, Tenants } from './tenants.ts';
 
 interface PolicyStatesOptions {
   tenants: Tenants;
-  mirror: Pick<Mirror, 'isSelected' | 'told'>;
+  mirror: Pick<Mirror, 'isSelected' | 'told' | 'causes'>;
   world: Pick<HomePolicyWorld, 'problem'>;
 }
 
-/** Of one line of a foreign cluster, as it is shown. */
-const MAX_CLOSED_LENGTH = 512;
 const KIND = networkPolicyKind.kind;
 
 /** Which NetworkPolicies of home select a pod, and where they stand over there. */
@@ -78,15 +76,12 @@ export class PolicyStates {
       .toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1))
       .flatMap((policy) => {
         const { name } = policy.metadata;
-        const said = this.#options.mirror.told(KIND, homeNamespace, name);
         const closed = closedIn(copyOf(tenant, open, policy));
-        const messages = [
-          ...(said === undefined ? [] : [said]),
+        const causes = fitting([
+          ...this.#options.mirror.causes(KIND, homeNamespace, name),
           ...closed.map((text) => `the provider: ${text}`),
-        ];
-        return messages.length === 0
-          ? []
-          : [{ homeNamespace, policy: name, message: shownText(messages.join('; '), MAX_MESSAGE_LENGTH) }];
+        ]);
+        return causes.length === 0 ? [] : [{ homeNamespace, policy: name, causes }];
       });
   }
 
@@ -123,8 +118,20 @@ function closedIn(copy: GuestNetworkPolicy | undefined): string[] {
   if (!Array.isArray(closed)) return [];
   return closed
     .filter((text) => typeof text === 'string')
-    .map((text) => shownText(text, MAX_CLOSED_LENGTH))
+    .map((text) => shownText(text, STRICTER_CAUSES.length))
     .slice(0, GUEST_POLICY_LIMITS.closed);
+}
+
+/** Those for which there is room, and how many there are beyond. */
+function fitting(causes: readonly string[]): string[] {
+  const { most, length, size } = STRICTER_CAUSES;
+  const shown = causes.map((text) => shownText(text, length));
+  const sizeOf = (texts: readonly string[]): number => texts.join('').length;
+  if (shown.length <= most && sizeOf(shown) <= size) return shown;
+  const more = (count: number): string => `and ${count} more`;
+  let count = Math.min(shown.length, most - 1);
+  while (sizeOf([...shown.slice(0, count), more(shown.length)]) > size) count--;
+  return [...shown.slice(0, count), more(shown.length - count)];
 }
 
 const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);

@@ -345,6 +345,7 @@ export class Provider {
       world: this.#world,
       onTold: () => this.controllers.node.add(this.nodeName),
       owner,
+      virtualNode: this.#options.virtualNode.metadata.name,
       ingressClasses: () => this.virtualNode?.spec.ingressClasses ?? {},
       troubles: this.troubles,
     });

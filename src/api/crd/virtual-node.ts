@@ -8,10 +8,10 @@ import {
   type VirtualNodeSpec,
   type VirtualNodeStatus,
 } from '../virtual-node.ts';
-import { MAX_NODE_SIZES, MAX_STRICTER_POLICIES, OFFER_LIMITS } from '../limits.ts';
+import { MAX_NODE_SIZES, MAX_STRICTER_POLICIES, OFFER_LIMITS, STRICTER_CAUSES } from '../limits.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
-import { AGE, classMap, column, message, prices, resourceList, taintEffect } from './common.ts';
+import { AGE, classMap, column, prices, resourceList, taintEffect } from './common.ts';
 import type { Definition } from './definition.ts';
 import { podAdditions } from './pod-additions.ts';
 import { reflectionRules } from './reflection.ts';
@@ -240,10 +240,14 @@ const status: Schema = objectOf<VirtualNodeStatus>('What the agent found; only t
   stricterPolicies: listOf(
     'NetworkPolicies that close more for pods over there than at home, or are not in force there.',
     MAX_STRICTER_POLICIES,
-    objectOf<StricterPolicy>('One policy.', ['homeNamespace', 'policy', 'message'], {
+    objectOf<StricterPolicy>('One policy.', ['homeNamespace', 'policy', 'causes'], {
       homeNamespace: dnsLabel('Namespace of the policy.'),
       policy: dnsName('Name of the NetworkPolicy.'),
-      message,
+      causes: listOf(
+        'What is closed and why, rule by rule. Where there are too many, the last one says how many more there are.',
+        STRICTER_CAUSES.most,
+        { type: 'string', description: 'Rule and cause; for people.', maxLength: STRICTER_CAUSES.length },
+      ),
     }),
   ),
   foreignVersion: {

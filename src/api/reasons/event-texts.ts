@@ -175,7 +175,7 @@ export const EVENT_TEXTS: EventTexts = {
     ),
     PolicyStricterAbroad: warning(
       'NetworkPolicy: something that it opens at home stays closed for pods over there.',
-      'The message names the rule; the condition NetworkPoliciesStricter of the NamespaceOffloading names all.',
+      'The message names the VirtualNode and the first rule; its `status.stricterPolicies` names all.',
     ),
     IngressClassNotMapped: warning(
       'Ingress: nobody has said which class its class is over there, so it stays home.',

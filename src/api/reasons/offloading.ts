@@ -28,7 +28,7 @@ export const NAMESPACE_OFFLOADING_TEXTS: TextsOf<typeof NAMESPACE_OFFLOADING_REA
   ),
   PolicyStricterAbroad: text(
     'Something that a NetworkPolicy opens at home stays closed for pods over there.',
-    'The message names policy and rule; see network.md.',
+    'The message names policies and first causes; `status.stricterPolicies` of the VirtualNode names all; see network.md.',
   ),
   Moving: text('The same pods are being moved (`existingPods: Move`).', 'Wait.'),
   SystemNamespace: text(

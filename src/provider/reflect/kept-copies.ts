@@ -1,19 +1,13 @@
 import { ANNOTATION_WHEN_IMMUTABLE } from '../../api/names.ts';
-import type { EventReason } from '../../api/reasons/events.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { unended } from '../../lib/unended.ts';
+import type { News } from './mirrored-kind.ts';
 import { digestOf } from './settled-copies.ts';
 
 /** Only another definition of the kind over there could change the answer, and nothing tells of that. */
 const KEPT_RETRY_MS = 600_000;
-
-/** What people are told about an object. */
-export interface News {
-  reason: EventReason;
-  message: string;
-}
 
 /** An update that was refused as such. */
 interface RefusedUpdate {

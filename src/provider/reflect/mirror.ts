@@ -1,6 +1,7 @@
 import type { ResourceType } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { NetworkView } from '../network-view.ts';
@@ -8,12 +9,12 @@ import { nameTaken, refusalOf } from '../pods/refusal.ts';
 import type { Tenant } from '../tenants.ts';
 import { withoutPaths } from './field-paths.ts';
 import { ingressKind } from './ingresses.ts';
-import { asksForReplacement, KeptCopies, keptNews, type News } from './kept-copies.ts';
+import { asksForReplacement, KeptCopies, keptNews } from './kept-copies.ts';
 import type { OpenKind } from './mirror-sides.ts';
 import type { HomePolicyWorld } from './policy-world.ts';
 import type { PolicyContext } from './policy-rules.ts';
 import type { MirrorTroubles } from './mirror-troubles.ts';
-import type { Forged, MirrorContext, MirroredKind, MirroredKindName, Wanted } from './mirrored-kind.ts';
+import type { Forged, MirrorContext, MirroredKind, MirroredKindName, News, Wanted } from './mirrored-kind.ts';
 import type { RuledKind } from './mirrored-kinds.ts';
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
 import { isSelected } from './rules.ts';
@@ -28,6 +29,8 @@ interface MirrorOptions extends CommonParts {
   world: Pick<HomePolicyWorld, 'isKnown' | 'namespaces' | 'podsIn'>;
   /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
+  /** Its name. */
+  virtualNode: string;
   /** See VirtualNodeSpec. */
   ingressClasses: () => Readonly<Record<string, string>>;
   troubles: Pick<MirrorTroubles, 'look'>;
@@ -63,8 +66,8 @@ export class Mirror {
   readonly #options: MirrorOptions;
   readonly #settled = new SettledCopies();
   readonly #kept: KeptCopies;
-  /** The last event about a key, so that each is written once. */
-  readonly #told = new Map<MirrorKey, string>();
+  /** The last news about a key, so that each event is written once. */
+  readonly #told = new Map<MirrorKey, News>();
   readonly #copies: RemoteCopies;
   /** When a copy was made that the cache does not show yet, monotonic ms: until then no second one is tried. */
   readonly #madeAt = new Map<MirrorKey, number>();
@@ -103,7 +106,15 @@ export class Mirror {
 
   /** What people were told last of an object: why it is not over there, or what is left out. */
   told(kind: MirroredKindName, homeNamespace: string, name: string): string | undefined {
-    return this.#told.get(mirrorKey(kind, homeNamespace, name));
+    const news = this.#told.get(mirrorKey(kind, homeNamespace, name));
+    return news && `${news.reason}: ${news.message}`;
+  }
+
+  /** The same, all that there is to say. */
+  causes(kind: MirroredKindName, homeNamespace: string, name: string): readonly string[] {
+    const said = this.told(kind, homeNamespace, name);
+    const { causes } = this.#told.get(mirrorKey(kind, homeNamespace, name)) ?? {};
+    return causes ?? (said === undefined ? [] : [said]);
   }
 
   /** Whether an Ingress that travels names the Secret: then its certificate has to travel, too. */
@@ -166,7 +177,7 @@ export class Mirror {
   }
 
   #context(tenant: Tenant): MirrorContext {
-    const { owner, network, dns, isOther, world, ingressClasses } = this.#options;
+    const { owner, virtualNode, network, dns, isOther, world, ingressClasses } = this.#options;
     const { homeNamespace, tenantNamespace } = tenant.mapping;
     const isSelected: MirrorContext['isSelected'] = (name, objectName) => {
       const open = tenant.mirror.of(name);
@@ -176,6 +187,7 @@ export class Mirror {
     };
     const context: MirrorContext = {
       owner,
+      virtualNode,
       homeNamespace,
       tenantNamespace,
       network,
@@ -340,12 +352,13 @@ export class Mirror {
   }
 
   #tell({ key, source, kind }: Work, news: News | undefined): void {
-    const said = news && `${news.reason}: ${news.message}`;
-    if (this.#told.get(key) === said) return;
+    const before = this.#told.get(key);
+    if (deepEqual(before, news)) return;
     this.#options.onTold();
-    if (news === undefined || source === undefined || said === undefined) this.#told.delete(key);
+    if (news === undefined || source === undefined) this.#told.delete(key);
     else {
-      this.#told.set(key, said);
+      this.#told.set(key, news);
+      if (before?.reason === news.reason && before.message === news.message) return;
       const { group, version } = kind.type;
       const apiVersion = group === '' ? version : `${group}/${version}`;
       const subject = { apiVersion, kind: source.kind ?? kind.type.kind, metadata: source.metadata };

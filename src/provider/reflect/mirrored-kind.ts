@@ -22,6 +22,8 @@ export interface Sides<T extends KubeObject = KubeObject> {
 export interface MirrorContext {
   /** What marks objects over there as ours. */
   owner: string;
+  /** Name of the VirtualNode: events on one object come from several. */
+  virtualNode: string;
   homeNamespace: string;
   tenantNamespace: string;
   network: NetworkView;
@@ -41,11 +43,19 @@ export interface MirrorContext {
 /** An object as it is to be over there. */
 export type Wanted<T extends KubeObject> = Omit<T, 'metadata'> & { metadata: DraftMeta };
 
+/** What people are told about an object. */
+export interface News {
+  reason: EventReason;
+  message: string;
+  /** All of it, where the message names the first alone. */
+  causes?: readonly string[];
+}
+
 export interface Forged<T extends KubeObject> {
   /** Absent: nothing is to be there at the moment. */
   object?: Wanted<T>;
   /** What could not be brought over there, for people. */
-  leftOut?: { reason: EventReason; message: string };
+  leftOut?: News;
 }
 
 /**

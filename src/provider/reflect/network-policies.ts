@@ -49,8 +49,7 @@ const isIsolation = ({ metadata: { labels = {} } }: NetworkPolicy): boolean =>
 
 function forge({ metadata, spec = {} }: NetworkPolicy, context: MirrorContext): Forged<GuestNetworkPolicy> {
   const { spec: forged, notes } = forgePolicySpec(spec, context);
-  const [first] = notes;
-  const others = notes.length > 1 ? `; and ${notes.length - 1} more` : '';
+  const causes = [...new Set(notes)];
   const annotations = { [ANNOTATION_HOME_GENERATION]: generationOf({ metadata }) };
   return {
     object: {
@@ -59,11 +58,17 @@ function forge({ metadata, spec = {} }: NetworkPolicy, context: MirrorContext): 
       metadata: mirroredMeta(metadata.name, context, { labels: {}, annotations }),
       spec: forged,
     },
-    ...(first !== undefined && {
-      leftOut: { reason: NOT_EXACT, message: `stricter over there: ${first}${others}` },
+    ...(causes.length > 0 && {
+      leftOut: { reason: NOT_EXACT, message: summaryOf(causes, context), causes },
     }),
   };
 }
+
+const summaryOf = ([first = '', ...others]: readonly string[], { virtualNode }: MirrorContext): string =>
+  `for pods in ${virtualNode}: ${first}` +
+  (others.length === 0
+    ? ''
+    : `; and ${others.length} more, in status.stricterPolicies of VirtualNode ${virtualNode}`);
 
 /** Which one, and of which generation. */
 const generationOf = ({ metadata: { uid, generation = 1 } }: Pick<NetworkPolicy, 'metadata'>): string =>

@@ -95,13 +95,24 @@ describe('selection and status', () => {
       const found = items[0]?.status?.conditions?.find(({ type }) => type === 'NetworkPoliciesStricter');
       return found && `${found.status} ${found.reason}: ${found.message}`;
     };
-    const message = 'egress rule 1: 192.168.7.0/24 is closed';
+    const causes = [1, 2, 3, 4, 5].map((rule) => `egress rule ${rule}: closed`);
     await told([
-      { homeNamespace: 'shop', policy: 'deny', message },
-      { homeNamespace: 'other', policy: 'deny', message },
+      { homeNamespace: 'shop', policy: 'deny', causes: causes.slice(0, 2) },
+      { homeNamespace: 'other', policy: 'deny', causes },
     ]);
     await world.until('it is named', async () => (await condition()) !== undefined);
-    expect(await condition()).toBe(`True PolicyStricterAbroad: milan: deny: ${message}`);
+    const shown =
+      'True PolicyStricterAbroad: milan: NetworkPolicy deny: egress rule 1: closed; egress rule 2: closed';
+    expect(await condition()).toBe(shown);
+    await told([{ homeNamespace: 'shop', policy: 'deny', causes }]);
+    await world.until('more is named', async () => (await condition()) !== shown);
+    expect(await condition()).toBe(
+      `${shown}; egress rule 3: closed; and more. All is in status.stricterPolicies of VirtualNode milan`,
+    );
+    const many = Array.from({ length: 64 }, (_, at) => `${'x'.repeat(200)}-${at}`);
+    await told(many.map((policy) => ({ homeNamespace: 'shop', policy, causes })));
+    await world.until('all are named', async () => String(await condition()).includes('xxx'));
+    expect(await condition()).toMatch(/\. All is in status\.stricterPolicies of VirtualNode milan$/u);
     await told([]);
     await world.until('it is named no longer', async () => (await condition()) === undefined);
   });

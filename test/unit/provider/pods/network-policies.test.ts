@@ -242,12 +242,32 @@ describe('a policy', () => {
       {
         homeNamespace: 'shop',
         policy: 'deny',
-        message:
-          "PolicyStricterAbroad: stricter over there: egress rule 1: 192.168.7.0/24 is not of this cluster's pods, nor outside: " +
-          'over there it is another network; the provider: egress rule 2: 198.51.100.0/24 is closed to pods of peers',
+        causes: [
+          "egress rule 1: 192.168.7.0/24 is not of this cluster's pods, nor outside: over there it is another network",
+          'the provider: egress rule 2: 198.51.100.0/24 is closed to pods of peers',
+        ],
       },
     ]);
     world.home.storage.remove(POLICIES, 'shop/deny');
     await world.until('nothing is stricter', () => said() === '[]');
+  });
+
+  test('of which much is stricter is named with every cause, and the event says of which cluster it speaks', async () => {
+    const rules = (count: number): NonNullable<NetworkPolicySpec['egress']> =>
+      Array.from({ length: count }, (_, at) => ({ to: [{ ipBlock: { cidr: `192.168.${at}.0/24` } }] }));
+    policy('deny', { podSelector: {}, policyTypes: ['Egress'], egress: rules(5) });
+    await world.start();
+    const causes = (): string[] => virtualNode().status?.stricterPolicies?.[0]?.causes ?? [];
+    await world.until('all are named', () => causes().length === 5);
+    expect(world.events).toContain(
+      "PolicyStricterAbroad: for pods in rome: egress rule 1: 192.168.0.0/24 is not of this cluster's pods, nor outside: " +
+        'over there it is another network; and 4 more, in status.stricterPolicies of VirtualNode rome',
+    );
+    const changed = world.home.storage.get(POLICIES, 'shop/deny');
+    const spec = { podSelector: {}, policyTypes: ['Egress'], egress: rules(250) };
+    world.home.storage.update(POLICIES, { ...changed, spec } as never);
+    await world.until('as many as there is room for', () => causes().length === 32);
+    expect(causes().at(-1)).toBe('and 219 more');
+    expect(causes().join('').length).toBeLessThanOrEqual(4096);
   });
 });

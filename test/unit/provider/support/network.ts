@@ -84,7 +84,8 @@ export class FakeNetwork implements NetworkView {
 export const DOWN: NetworkState = { kind: 'Down', reason: 'NoAnswer', message: 'no probe came back' };
 
 /** For kinds that ask for neither pods of home nor its DNS. */
-export const NO_WORLD: Pick<MirrorContext, 'dns' | 'isOther' | 'world'> = {
+export const NO_WORLD: Pick<MirrorContext, 'dns' | 'isOther' | 'virtualNode' | 'world'> = {
+  virtualNode: 'rome',
   isOther: () => false,
   dns: { own: { nameservers: [], domain: undefined }, way: { kind: 'NotChosen' } },
   world: { namespaces: () => [], podsIn: () => [] },
