@@ -22,8 +22,8 @@ export const reflectionRules: Schema = {
   type: 'array',
   description:
     'Which objects of the namespace are copied to the foreign cluster. Without a rule: ConfigMaps and ' +
-    'Secrets that remote pods refer to, all Services with their endpoints, all Ingresses, and nothing ' +
-    'else. Further kinds, custom resources included, need a provider that lets them in (SharingPolicy ' +
+    'Secrets that remote pods refer to, all Services with their endpoints, all Ingresses, all NetworkPolicies, ' +
+    'and nothing else. Further kinds, custom resources included, need a provider that lets them in (SharingPolicy ' +
     'reflectableKinds).',
   maxItems: 32,
   'x-kubernetes-list-type': 'map',

@@ -53,14 +53,13 @@ export class MirrorTroubles {
   /** Tells of rules of the namespace that can have no effect. */
   lookAtRules(tenant: Tenant): void {
     const prefix = `${tenant.mapping.homeNamespace}/`;
-    const bad = new Map(
-      tenant.mirror.bad.map(({ kind, problem }) => [`${prefix}${kind}/rule`, { kind, problem }]),
-    );
+    const bad = new Map(tenant.mirror.bad.map((rule) => [`${prefix}${rule.kind}/rule`, rule]));
     for (const key of this.#told.keys()) {
       if (key.startsWith(prefix) && key.endsWith('/rule') && !bad.has(key)) this.#told.delete(key);
     }
-    for (const [key, { kind, problem }] of bad) {
-      const message = `the reflection rule for ${kind} has no effect, and none of it travels: ${problem}`;
+    for (const [key, { kind, problem, staysHome }] of bad) {
+      const home = staysHome ? ', and none of it travels' : '';
+      const message = `the reflection rule for ${kind} has no effect${home}: ${problem}`;
       this.#tell(tenant, key, { reason: KIND_REASONS.badRule, message });
     }
   }

@@ -17,6 +17,7 @@ import {
   unmanaged,
   type Wanted,
 } from './mirrored-kind.ts';
+import { misnamed } from './misnamed-kinds.ts';
 import { networkPolicyKind } from './network-policies.ts';
 import { effectiveRules, groupResourceKey, type KindRule } from './rules.ts';
 import { serviceKind } from './services.ts';
@@ -34,6 +35,8 @@ export interface RuledKind {
 export interface BadRule {
   kind: MirroredKindName;
   problem: string;
+  /** None of the kind travels; otherwise it does as without the rule. */
+  staysHome: boolean;
 }
 
 const general = <T extends KubeObject, Copy extends KubeObject>(kind: MirroredKind<T, Copy>): MirroredKind =>
@@ -60,25 +63,35 @@ export function ruledKinds(rules: readonly ReflectionRule[] | undefined): {
     const key = groupResourceKey(rule);
     if (REFLECTORS.has(key)) continue;
     const known = KNOWN.filter(({ ruledBy }) => groupResourceKey(ruledBy) === key);
+    const wrong = known.length > 0 ? undefined : wrongKind(rule);
+    // A kind that may never travel is not over there.
+    if (wrong !== undefined) {
+      bad.push({ kind: key, ...wrong });
+      continue;
+    }
     const isWhole = known.some(({ isWhole: whole }) => whole === true);
     const paths = isWhole ? [] : (rule.drop ?? []).map((path) => ({ path, parsed: parsePath(path) }));
-    const problem = known.length > 0 ? undefined : problemOfKind(rule);
     const problems = [
-      ...(problem === undefined ? [] : [problem]),
       ...(isWhole && rule.drop !== undefined ? ['this kind travels as a whole: `drop` has no effect'] : []),
       ...paths.flatMap(({ path, parsed }) =>
         'problem' in parsed ? [`"${path.slice(0, 100)}" is no path of a field: ${parsed.problem}`] : [],
       ),
     ];
-    if (problems[0] !== undefined) bad.push({ kind: key, problem: problems[0] });
-    // A kind that may never travel is not over there. With a path that cannot be read, everything stays home.
-    if (problem !== undefined) continue;
+    // With a path that cannot be read, everything stays home.
+    if (problems[0] !== undefined) bad.push({ kind: key, problem: problems[0], staysHome: !isWhole });
     const drop = paths.flatMap(({ parsed }) => ('problem' in parsed ? [] : [parsed]));
     const inForce: KindRule = problems.length > 0 && !isWhole ? { ...rule, policy: 'None' } : rule;
     const found = known.length > 0 ? known : [customKind(rule)];
     kinds.push(...found.map((kind) => ({ kind, rule: inForce, drop })));
   }
   return { kinds, bad };
+}
+
+function wrongKind(rule: KindRule): Omit<BadRule, 'kind'> | undefined {
+  const problem = problemOfKind(rule);
+  if (problem !== undefined) return { problem, staysHome: true };
+  const wrongName = misnamed(rule);
+  return wrongName === undefined ? undefined : { problem: wrongName, staysHome: false };
 }
 
 /** Kinds that are carried across in another way, or that concern one cluster alone. */

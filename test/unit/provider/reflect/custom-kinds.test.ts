@@ -265,6 +265,40 @@ describe('kinds of rules', () => {
     ];
     expect(shown(rules).slice(4)).toEqual(['crontabs.stable.example.com All', 'things.a.example.com None']);
     expect(ruledKinds(rules).kinds[4]?.kind.type).toMatchObject({ version: 'v1beta1', plural: 'crontabs' });
-    expect(ruledKinds(rules).bad.map(({ kind: name }) => name)).toEqual(['pods', 'things.a.example.com']);
+    expect(ruledKinds(rules).bad).toMatchObject([
+      { kind: 'pods', staysHome: true },
+      { kind: 'things.a.example.com', staysHome: true },
+    ]);
+  });
+
+  const POLICIES = 'resource networkpolicies of group networking.k8s.io';
+  test.each([
+    ['', 'networkpolicies', POLICIES],
+    ['', 'networkpolicy', POLICIES],
+    ['', 'netpol', POLICIES],
+    ['networking.k8s.io', 'networkpolicy', POLICIES],
+    ['extensions', 'ingresses', 'resource ingresses of group networking.k8s.io'],
+    ['networking.k8s.io', 'services', 'resource services of the core group'],
+    ['', 'configmap', 'resource configmaps of the core group'],
+    ['', 'deployments', 'resource deployments of group apps'],
+    ['', 'crontabs', 'the core group has no such kind'],
+  ])('%s/%s is told as a name that leads nowhere, and changes nothing', (group, resource, told) => {
+    const rules: ReflectionRule[] = [{ group, resource, policy: 'None' }];
+    expect(ruledKinds(rules).bad).toEqual([
+      { kind: expect.any(String), problem: expect.stringContaining(told), staysHome: false },
+    ]);
+    expect(shown(rules)).toEqual(shown());
+  });
+
+  test.each([
+    ['crd.projectcalico.org', 'networkpolicies'],
+    ['serving.knative.dev', 'services'],
+    ['batch', 'cronjobs'],
+    ['apps', 'somethingnew'],
+    ['gateway.networking.k8s.io', 'httproutes'],
+    ['', 'podtemplates'],
+    ['', 'services'],
+  ])('%s/%s is a name like others', (group, resource) => {
+    expect(ruledKinds([{ group, resource, policy: 'All' }]).bad).toEqual([]);
   });
 });

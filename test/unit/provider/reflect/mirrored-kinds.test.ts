@@ -288,6 +288,7 @@ describe('a kind by configuration alone', () => {
     addCronTab('a');
     await world.start();
     await world.until('both are said', () => told('InvalidReflectionRule').length === 4);
+    expect(told('InvalidReflectionRule')[0]).toContain('none of it travels');
     await world.settled();
     expect(there(CRONTABS, 'a')).toBeUndefined();
   });
