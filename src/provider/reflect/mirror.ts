@@ -26,7 +26,7 @@ interface MirrorOptions extends CommonParts {
   isOther: PolicyContext['isOther'];
   /** What people are told of an object is another. */
   onTold: () => void;
-  world: Pick<HomePolicyWorld, 'isKnown' | 'namespaces' | 'podsIn'>;
+  world: Pick<HomePolicyWorld, 'hasNodeAt' | 'isKnown' | 'namespaces' | 'podsIn'>;
   /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
   /** Its name. */

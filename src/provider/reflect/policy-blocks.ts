@@ -4,6 +4,7 @@ import type { IpBlock } from '../../api/network-policy.ts';
 import type { PrefixView } from '../../api/tunnel.ts';
 import {
   contains,
+  formatAddress,
   formatPrefix,
   hostPrefix,
   mergePrefixes,
@@ -33,6 +34,8 @@ interface World {
   prefixes: NetworkView['prefixes'];
   /** Of the DNS of home: who may ask it may ask the one over there, so nothing is missing where a range has them. */
   nameservers: readonly string[];
+  /** Whether a node of home, as far as they are known, has that address. */
+  hasNodeAt: (address: string) => boolean;
 }
 
 interface Range {
@@ -131,13 +134,15 @@ const BETWEEN: Prefix = parsePrefix('100.64.0.0/10');
 const isBetween = (prefix: Prefix): boolean => contains(BETWEEN, prefix);
 
 /** Of a range of which nothing is open. */
-function whatItIs({ cidr, prefix }: Range, { prefixes, nameservers }: World): string {
-  const { family, length } = prefix;
+function whatItIs({ cidr, prefix }: Range, { prefixes, nameservers, hasNodeAt }: World): string {
+  const { family, length, base } = prefix;
   const seen = prefixesOf(prefixes.exported.map((view) => view.prefix));
   if (family === 6 && seen.length > 0 && seen.every((it) => it.family !== family))
     return `${cidr} is a private range of IPv6, and over there this cluster's pods are seen by IPv4 only: there it is another network`;
   if (nameservers.some((address) => isInBlock({ cidr }, address)))
-    return `${cidr} has ClusterIPs of this cluster, which lead nowhere over there: only its DNS is open, as the DNS over there`;
+    return `${cidr} has ClusterIPs of this cluster: over there only its DNS is open; select the pods behind the others by labels`;
+  if (length === WIDTHS[family] && hasNodeAt(formatAddress({ family, value: base })))
+    return `${cidr} is a node of this cluster, which pods over there do not reach: there this address is another's`;
   if (length === WIDTHS[family])
     return `${cidr} is no pod of this cluster, but a node, a ClusterIP or another machine: over there this address is another's`;
   return `${cidr} is not of this cluster's pods, nor outside: over there it is another network`;

@@ -164,12 +164,13 @@ interface Reach {
 }
 
 function reachOf(peers: readonly PolicyPeer[], context: PolicyContext, tell: Tell): Reach {
-  const { network, dns } = context;
+  const { network, dns, world } = context;
   const { nameservers } = dns.own;
   const ranges = peers.flatMap(({ ipBlock }) => ipBlock ?? []);
   const { blocks, allGuests, isEverything, notes } = blocksReach(ranges, {
     prefixes: network.prefixes,
     nameservers,
+    hasNodeAt: (address) => world.hasNodeAt(address),
   });
   const reach: Reach = {
     guests: allGuests ? [{ pods: { podSelector: {}, everywhere: true } }] : [],

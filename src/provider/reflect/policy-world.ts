@@ -14,11 +14,14 @@ export interface PolicyWorld {
   namespaces(): Iterable<Namespace>;
   /** Of one namespace; only what `slimPod` keeps. */
   podsIn(namespace: string): readonly Pod[];
+  /** Whether pods that are known run on a node with that address. */
+  hasNodeAt(address: string): boolean;
 }
 
 /** How long changes of pods are gathered: each can change the addresses in each policy. */
 const GATHER_MS = 500;
 const BY_NAMESPACE = 'namespace';
+const BY_NODE_ADDRESS = 'node address';
 
 /**
  * All pods and namespaces of home, by labels and addresses. Watched from the first policy on that selects by them: most namespaces
@@ -35,7 +38,7 @@ export class HomePolicyWorld implements PolicyWorld, Component {
   constructor({ caches, clock, onChange }: { caches: Caches; clock: Clock; onChange: () => void }) {
     this.#pods = caches.of(pods, {
       transform: slimPod,
-      indexes: { [BY_NAMESPACE]: namespaceOf },
+      indexes: { [BY_NAMESPACE]: namespaceOf, [BY_NODE_ADDRESS]: nodeAddressesOf },
       name: 'cache of pods that policies select',
     });
     this.#namespaces = caches.of(namespaces, { list: { metadataOnly: true }, name: 'cache of namespaces' });
@@ -69,6 +72,10 @@ export class HomePolicyWorld implements PolicyWorld, Component {
     return this.#pods.byIndex(BY_NAMESPACE, namespace);
   }
 
+  hasNodeAt(address: string): boolean {
+    return this.#pods.byIndex(BY_NODE_ADDRESS, address).length > 0;
+  }
+
   #watch(): void {
     this.#isWatched = true;
     this.#pods.onChange((_key, current, previous) => {
@@ -86,10 +93,12 @@ export class HomePolicyWorld implements PolicyWorld, Component {
 
 const namespaceOf = ({ metadata }: Pod): string[] => [metadata.namespace ?? ''];
 
+const nodeAddressesOf = ({ status }: Pod): string[] => (status?.hostIPs ?? []).map(({ ip }) => ip);
+
 const factsOf = (pod: Pod | undefined): unknown =>
   pod && [pod.metadata.labels, pod.spec?.containers, ownAddresses(pod)];
 
-/** Keeps what policies ask of a pod: labels, addresses, and ports that have names. */
+/** Keeps what policies ask of a pod: labels, addresses, also those of its node, and ports that have names. */
 function slimPod({ metadata, spec, status }: Pod): Pod {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels } = metadata;
   const containers = (spec?.containers ?? []).flatMap((container) => {
@@ -99,6 +108,6 @@ function slimPod({ metadata, spec, status }: Pod): Pod {
   return {
     metadata: { name, uid, resourceVersion, creationTimestamp, ...present({ namespace, labels }) },
     spec: { containers, ...present({ hostNetwork: spec?.hostNetwork }) },
-    status: present({ phase: status?.phase, podIPs: status?.podIPs }),
+    status: present({ phase: status?.phase, podIPs: status?.podIPs, hostIPs: status?.hostIPs }),
   };
 }

@@ -252,6 +252,24 @@ describe('a policy', () => {
     await world.until('nothing is stricter', () => said() === '[]');
   });
 
+  test('that names a node of home says so, where pods of home are known', async () => {
+    world.home.seed(pods, {
+      metadata: { namespace: 'lab', name: 'one' },
+      spec: { nodeName: 'node-1', containers: [] },
+      status: { phase: 'Running', podIP: '10.1.0.4', hostIPs: [{ ip: '172.30.0.11' }] },
+    });
+    policy('deny', {
+      podSelector: {},
+      policyTypes: ['Egress'],
+      egress: [{ to: [{ namespaceSelector: {} }, { ipBlock: { cidr: '172.30.0.11/32' } }] }],
+    });
+    await world.start();
+    await world.until('it is named', () => virtualNode().status?.stricterPolicies !== undefined);
+    expect(virtualNode().status?.stricterPolicies?.[0]?.causes).toEqual([
+      "egress rule 1: 172.30.0.11/32 is a node of this cluster, which pods over there do not reach: there this address is another's",
+    ]);
+  });
+
   test('of which much is stricter is named with every cause, and the event says of which cluster it speaks', async () => {
     const rules = (count: number): NonNullable<NetworkPolicySpec['egress']> =>
       Array.from({ length: count }, (_, at) => ({ to: [{ ipBlock: { cidr: `192.168.${at}.0/24` } }] }));

@@ -223,6 +223,10 @@ describe('the outside', () => {
       "172.30.0.11/32 is no pod of this cluster, but a node, a ClusterIP or another machine: over there this address is another's",
     ],
     [
+      '172.30.0.12/32',
+      "172.30.0.12/32 is a node of this cluster, which pods over there do not reach: there this address is another's",
+    ],
+    [
       'fd00::/8',
       "fd00::/8 is a private range of IPv6, and over there this cluster's pods are seen by IPv4 only: there it is another network",
     ],
@@ -239,7 +243,7 @@ describe('the outside', () => {
     const policy = egress({ ipBlock: { cidr: '10.96.0.0/16' } });
     expect(forgePolicySpec(policy, context).spec.egress).toEqual([{ to: [{ clusterDNS: true }] }]);
     expect(notesOf(policy)).toEqual([
-      '10.96.0.0/16 has ClusterIPs of this cluster, which lead nowhere over there: only its DNS is open, as the DNS over there',
+      '10.96.0.0/16 has ClusterIPs of this cluster: over there only its DNS is open; select the pods behind the others by labels',
     ]);
   });
 

@@ -88,5 +88,5 @@ export const NO_WORLD: Pick<MirrorContext, 'dns' | 'isOther' | 'virtualNode' | '
   virtualNode: 'rome',
   isOther: () => false,
   dns: { own: { nameservers: [], domain: undefined }, way: { kind: 'NotChosen' } },
-  world: { namespaces: () => [], podsIn: () => [] },
+  world: { namespaces: () => [], podsIn: () => [], hasNodeAt: () => false },
 };

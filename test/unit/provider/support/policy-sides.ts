@@ -79,6 +79,7 @@ export const context: PolicyContext = {
   network,
   dns: { own: { nameservers: ['10.96.0.10'], domain: 'cluster.local' }, way: { kind: 'NotChosen' } },
   world: {
+    hasNodeAt: (address) => address === '172.30.0.12',
     namespaces: () =>
       Object.entries(NAMESPACES).map(([name, labels]): Namespace => ({
         metadata: { ...meta(name), labels: { ...labels } },
