@@ -11,6 +11,7 @@ import {
   overlaps,
   parseAddress,
   parsePrefix,
+  prefixProblem,
   type Prefix,
   prefixesOf,
   tryPrefix,
@@ -53,22 +54,28 @@ export function blocksReach(all: readonly IpBlock[], world: World): BlocksReach 
       ({ prefix, excepts }) => contains(prefix, it) && !excepts.some((except) => overlaps(except, it)),
     );
   const allGuests = theirs.length > 0 && theirs.every(isWhole);
-  const unread = all.filter((block) => rangeOf(block).length === 0);
   return {
     blocks: ranges.flatMap((range) => blocksOf(range, world)),
     allGuests,
     isEverything: ranges.some((range) => isAll(range) && range.prefix.family === 4),
-    notes: [
-      ...unread.map(({ cidr }) => `${cidr} cannot be read`),
-      ...ranges.flatMap((range) => notesOf(range, world, allGuests)),
-    ],
+    notes: [...all.flatMap(unreadNotes), ...ranges.flatMap((range) => notesOf(range, world, allGuests))],
   };
 }
 
+/** None where any of it cannot be read: API servers take more spellings, and what is excepted must not become open. */
 function rangeOf({ cidr, except = [] }: IpBlock): Range[] {
   const prefix = tryPrefix(cidr);
-  return prefix === undefined ? [] : [{ cidr, prefix, excepts: prefixesOf(except) }];
+  const excepts = prefixesOf(except);
+  return prefix === undefined || excepts.length < except.length ? [] : [{ cidr, prefix, excepts }];
 }
+
+const unreadNotes = ({ cidr, except = [] }: IpBlock): string[] => {
+  const problem = [cidr, ...except].flatMap((text) => {
+    const why = prefixProblem(text);
+    return why === undefined ? [] : [`${text} cannot be read (${why})`];
+  })[0];
+  return problem === undefined ? [] : [`${cidr} is closed: ${problem}`];
+};
 
 /** Who opens all addresses means none of them in particular, and so everything wherever one is. */
 const isAll = ({ prefix, excepts }: Range): boolean => prefix.length === 0 && excepts.length === 0;
@@ -166,8 +173,10 @@ function outsideOf(range: Prefix, closed: readonly Prefix[]): IpBlock[] {
 }
 
 /** Whether the address is in the block. */
-export function isInBlock({ cidr, except = [] }: IpBlock, text: string): boolean {
-  const [range, address] = [tryPrefix(cidr), parseAddress(text)];
-  if (range === undefined || address === undefined || !contains(range, address)) return false;
-  return !prefixesOf(except).some((it) => contains(it, address));
+export function isInBlock(block: IpBlock, text: string): boolean {
+  const address = parseAddress(text);
+  return rangeOf(block).some(
+    ({ prefix, excepts }) =>
+      address !== undefined && contains(prefix, address) && !excepts.some((it) => contains(it, address)),
+  );
 }

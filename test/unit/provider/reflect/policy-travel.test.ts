@@ -231,12 +231,20 @@ describe('the outside', () => {
       "fd00::/8 is a private range of IPv6, and over there this cluster's pods are seen by IPv4 only: there it is another network",
     ],
     ['100.64.1.0/24', '100.64.1.0/24 covers pods over there in part: they are closed; select them by labels'],
-    ['none', 'none cannot be read'],
+    ['none', 'none is closed: none cannot be read (the prefix length is missing)'],
   ])('what cannot be said of %s is closed, and told', (cidr, note) => {
     const policy = egress({ ipBlock: { cidr } });
     expect(forgePolicySpec(policy, context).spec.egress).toBeUndefined();
     expect(notesOf(policy)).toEqual([note]);
     expect(open(tried([policy]), 'abroad').filter((what) => what.includes(' to '))).toEqual([]);
+  });
+
+  test('an exception that cannot be read closes the range', () => {
+    const policy = egress({ ipBlock: { cidr: '0.0.0.0/0', except: ['10.0.0.1/8'] } });
+    expect(forgePolicySpec(policy, context).spec.egress).toBeUndefined();
+    expect(notesOf(policy)).toEqual([
+      expect.stringContaining('0.0.0.0/0 is closed: 10.0.0.1/8 cannot be read ('),
+    ]);
   });
 
   test('of ClusterIPs of home only the DNS is open', () => {
