@@ -57,6 +57,7 @@ function Cluster({ cluster, model, ask }: { cluster: ClusterModel; model: Dashbo
         <p class="muted small" key={node.name}>
           Node <span class="mono">{node.name}</span>: {plural(node.pods, 'pod')}
           {node.isReady === false && ` · not ready (${node.reason ?? 'unknown'})`}
+          {node.isReady === true && node.reason === 'Closed' && ' · takes no new pods'}
           {mainResources(node.resources).map(([name, amount]) => ` · ${amount} ${resourceName(name)}`)}
         </p>
       ))}

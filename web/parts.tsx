@@ -66,7 +66,7 @@ export const Phase = ({ label, state }: { label: string; state: DirectionModel }
   <div class="phase">
     <span class="label">{label}</span>
     <Badge tone={toneOf(state.phase)}>{state.phase === 'None' ? 'no' : state.phase}</Badge>
-    {state.phase !== 'Established' && <Why {...state} />}
+    {(state.phase !== 'Established' || (state.reason ?? 'AsExpected') !== 'AsExpected') && <Why {...state} />}
   </div>
 );
 

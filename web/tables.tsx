@@ -88,7 +88,9 @@ const Places = ({ places }: { places: readonly PlaceModel[] }): VNode => (
             {place.title} <b>{place.pods}</b>
             <span class="unseen"> {place.pods === 1 ? 'pod' : 'pods'}</span>
           </span>
-          {place.phase !== undefined && place.phase !== 'Ready' && <Why {...place} />}
+          {place.phase !== undefined && (place.phase !== 'Ready' || place.reason !== undefined) && (
+            <Why {...place} />
+          )}
         </li>
       ))}
   </ul>

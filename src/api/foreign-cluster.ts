@@ -204,3 +204,8 @@ export const FOREIGN_CLUSTER_REASONS = {
   duplicate: 'Duplicate',
 } as const;
 export type ForeignClusterReason = (typeof FOREIGN_CLUSTER_REASONS)[keyof typeof FOREIGN_CLUSTER_REASONS];
+
+/** In use, and no new pods are sent there: our policy refuses the offer, or it is withdrawn. The message says why. */
+export const takesNoNewPods = ({ phase, reason }: Partial<PeeringState> = {}): boolean =>
+  phase === 'Established' &&
+  (reason === FOREIGN_CLUSTER_REASONS.offerRefused || reason === FOREIGN_CLUSTER_REASONS.withdrawn);

@@ -209,6 +209,8 @@ export type DisruptionReason = (typeof DISRUPTION_REASONS)[keyof typeof DISRUPTI
 /** Reasons of conditions of a virtual node's Node, besides those of its VirtualNode and of the Tunnel; a closed list. */
 export const NODE_REASONS = {
   ready: 'ForeignClusterReady',
+  /** Of Ready=True: what runs there runs on. */
+  closed: 'ForeignClusterClosed',
   /** What a home cannot know: the pressure on nodes over there. */
   notApplicable: 'NotApplicable',
   tunnelReady: 'TunnelReady',
@@ -293,6 +295,8 @@ export const ANNOTATION_SHARING_POLICY = 'tributary.dev/sharing-policy';
 export const ANNOTATION_OWNED = 'tributary.dev/owned';
 /** Taint `NoSchedule` of a VirtualNode that takes no new pods: its peering ends, or the offer no longer covers it. */
 export const TAINT_CLOSED = 'tributary.dev/closed';
+/** On a VirtualNode with that taint: why, as people read it. */
+export const ANNOTATION_CLOSED = 'tributary.dev/closed-because';
 /** On the Secret with a provider's kubeconfig: from when to when its token is valid. */
 export const ANNOTATION_ISSUED = 'tributary.dev/credential-issued';
 export const ANNOTATION_EXPIRES = 'tributary.dev/credential-expires';

@@ -142,6 +142,8 @@ export const NAMESPACE_OFFLOADING_REASONS = {
   namingRefused: 'NamingNotAllowed',
   /** The VirtualNode was made by hand, and does not name the namespace. */
   notMapped: 'NotMapped',
+  /** The virtual node is Ready, and takes no new pods. Of Ready=True: so do all. */
+  closed: 'VirtualNodeClosed',
   /** The virtual node is not Ready. */
   notReady: 'VirtualNodeNotReady',
 } as const;

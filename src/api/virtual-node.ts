@@ -1,3 +1,4 @@
+import { ANNOTATION_CLOSED, ANNOTATION_ENDING, TAINT_CLOSED } from './names.ts';
 import type { Price } from './offer.ts';
 import type { PodAdditions } from './pod-additions.ts';
 import type { ReflectionRule } from './reflection.ts';
@@ -120,6 +121,8 @@ export const VIRTUAL_NODE_CONDITIONS = {
 /** Reasons of those conditions; a closed list. */
 export const VIRTUAL_NODE_REASONS = {
   ok: 'AsExpected',
+  /** Of Ready=True: it takes no new pods, and the message says why. */
+  closed: 'Closed',
   starting: 'Starting',
   stopped: 'AgentNotRunning',
   cachesNotSynced: 'CachesNotSynced',
@@ -131,3 +134,20 @@ export const VIRTUAL_NODE_REASONS = {
   unreachable: 'ForeignClusterUnreachable',
   unhealthy: 'ForeignClusterUnhealthy',
 } as const;
+
+/** What Ready says of one that peering has closed to new pods, which stays Ready for those that are there; undefined: it takes them. */
+export function closedMessage({ metadata, spec }: VirtualNode): string | undefined {
+  if (!(spec.taints ?? []).some(({ key }) => key === TAINT_CLOSED)) return undefined;
+  const { [ANNOTATION_CLOSED]: why = `nobody has said why it has the taint ${TAINT_CLOSED}`, ...others } =
+    metadata.annotations ?? {};
+  const fate =
+    others[ANNOTATION_ENDING] === undefined ? 'those that are there run on' : 'those that are there end';
+  return `no new pods are sent there: ${why}; ${fate}`;
+}
+
+/** Its Ready condition, where its agent says that it is Ready and closed to new pods. */
+export const closedCondition = ({ status }: Pick<VirtualNode, 'status'>): Condition | undefined =>
+  status?.conditions?.find(
+    ({ type, status: is, reason }) =>
+      type === VIRTUAL_NODE_CONDITIONS.ready && is === 'True' && reason === VIRTUAL_NODE_REASONS.closed,
+  );

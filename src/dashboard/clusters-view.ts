@@ -5,7 +5,7 @@ import { LABEL_PROVIDER } from '../api/names.ts';
 import type { Price } from '../api/offer.ts';
 import type { PeeringRequest } from '../api/peering-request.ts';
 import type { Tunnel } from '../api/tunnel.ts';
-import type { VirtualNode } from '../api/virtual-node.ts';
+import { VIRTUAL_NODE_REASONS, type VirtualNode } from '../api/virtual-node.ts';
 import { present } from '../lib/fields.ts';
 import type { Facts, PodCounts } from './facts.ts';
 import type { ClusterModel, DecisionModel, DirectionModel, TunnelModel, VirtualNodeModel } from './model.ts';
@@ -158,7 +158,7 @@ function nodeModel({ metadata, spec, status }: VirtualNode, pods: number): Virtu
   return {
     name: spec.nodeName ?? metadata.name,
     ...(ready && { isReady: ready.status === 'True' }),
-    ...(ready && ready.status !== 'True' && { reason: word(ready.reason) }),
+    ...(ready && ready.reason !== VIRTUAL_NODE_REASONS.ok && { reason: word(ready.reason) }),
     pods,
     resources: spec.resources,
   };

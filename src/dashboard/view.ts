@@ -1,6 +1,10 @@
 /** Facts and a person become what that person's page shows. Pure. */
 import { LABEL_PROVIDER } from '../api/names.ts';
-import type { NamespaceOffloading, OffloadedCluster } from '../api/namespace-offloading.ts';
+import {
+  NAMESPACE_OFFLOADING_REASONS,
+  type NamespaceOffloading,
+  type OffloadedCluster,
+} from '../api/namespace-offloading.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Condition, KubeEvent } from '../api/wire.ts';
 import { clustersOf, shortID } from './clusters-view.ts';
@@ -98,7 +102,10 @@ function placesOf(
   const places = new Map<string, PlaceModel>([['', { title: word(facts.own.clusterName), pods: 0 }]]);
   for (const { cluster, clusterName, phase, reason, message } of clusters) {
     const title = word(clusterName ?? shortID(cluster));
-    const state = phase === 'Ready' ? {} : { reason: word(reason), message: line(message ?? '') };
+    const state =
+      reason === NAMESPACE_OFFLOADING_REASONS.ok
+        ? {}
+        : { reason: word(reason), message: line(message ?? '') };
     places.set(cluster, { clusterID: cluster, title, pods: 0, phase, ...state });
   }
   for (const [node, count] of facts.pods.get(name) ?? []) {

@@ -12,6 +12,7 @@ import {
 import { nodeLabelsOf, nodeNameOf } from '../api/node-labels.ts';
 import {
   API_VERSION,
+  closedCondition,
   type NamespaceMapping,
   type StricterPolicy,
   VIRTUAL_NODE_CONDITIONS,
@@ -106,8 +107,13 @@ function madeByHand({ homeNamespace, selected, cluster }: ClusterFacts): Cluster
 }
 
 function readiness(virtualNodes: readonly VirtualNode[]): ClusterState {
-  if (virtualNodes.some(({ status }) => isConditionTrue(status?.conditions, VIRTUAL_NODE_CONDITIONS.ready))) {
-    return { phase: 'Ready', reason: REASONS.ok };
+  const ready = virtualNodes.filter(({ status }) =>
+    isConditionTrue(status?.conditions, VIRTUAL_NODE_CONDITIONS.ready),
+  );
+  const closed = ready.flatMap((one) => closedCondition(one)?.message ?? []);
+  if (ready.length > closed.length) return { phase: 'Ready', reason: REASONS.ok };
+  if (ready.length > 0) {
+    return { phase: 'Ready', reason: REASONS.closed, message: [...new Set(closed)].join('; ') };
   }
   const conditions = virtualNodes.flatMap(
     ({ status }) => status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready) ?? [],
@@ -208,6 +214,9 @@ function notSelected({ clusters, isSelective, hasVirtualNodes }: ReadyFacts): st
     : `${left.join(', ')}: being left; besides, ${NO_VIRTUAL_NODE.replace('virtual node', 'other virtual node')}`;
 }
 
+/** Of Ready=True. */
+const FINE = new Set<NamespaceOffloadingReason>([REASONS.ok, REASONS.closed]);
+
 type ReadyCondition = WantedCondition<string, NamespaceOffloadingReason>;
 
 /** The API server leaves the kind out of objects in a list. */
@@ -224,7 +233,7 @@ export function readyCondition(facts: ReadyFacts): ReadyCondition {
   const { clusters, refusal, isEnding = false, generation, held = [], atHome } = facts;
   const of = (reason: NamespaceOffloadingReason, message: string): ReadyCondition => ({
     type: NAMESPACE_OFFLOADING_CONDITIONS.ready,
-    status: reason === REASONS.ok ? 'True' : 'False',
+    status: FINE.has(reason) ? 'True' : 'False',
     reason,
     message,
     ...(generation !== undefined && { observedGeneration: generation }),
@@ -243,10 +252,15 @@ export function readyCondition(facts: ReadyFacts): ReadyCondition {
   const pending = current.filter(({ phase }) => phase === 'Pending');
   if (pending.length > 0) return of(REASONS.inProgress, pending.map(described).join('; '));
   if (atHome !== undefined) return of(REASONS.podsAtHome, atHome);
-  return of(REASONS.ok, `in ${current.map(nameOf).join(', ')}`);
+  // It is there, and its pods run; only new ones find no place.
+  const isOpen = current.some(({ reason }) => reason !== REASONS.closed);
+  return of(isOpen ? REASONS.ok : REASONS.closed, `in ${current.map(placeOf).join(', ')}`);
 }
 
 const nameOf = ({ cluster, clusterName }: OffloadedCluster): string => clusterName ?? cluster;
+
+const placeOf = (cluster: OffloadedCluster): string =>
+  cluster.reason === REASONS.closed ? `${nameOf(cluster)} (${cluster.message ?? ''})` : nameOf(cluster);
 
 const described = (cluster: OffloadedCluster): string =>
   `${nameOf(cluster)}: ${cluster.reason}${cluster.message === undefined ? '' : ` (${cluster.message})`}`;

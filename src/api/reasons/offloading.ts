@@ -55,5 +55,9 @@ export const NAMESPACE_OFFLOADING_TEXTS: TextsOf<typeof NAMESPACE_OFFLOADING_REA
     'The VirtualNode was made by hand, and does not name the namespace.',
     'Add the namespace to its `spec.namespaces`.',
   ),
+  VirtualNodeClosed: text(
+    'The namespace is there, and its virtual node takes no new pods.',
+    'The message says why; see peering.md, under When no new pods are sent.',
+  ),
   VirtualNodeNotReady: text('The virtual node is not Ready.', '`kubectl describe virtualnode`.'),
 };

@@ -12,6 +12,10 @@ import { OK, text, type TextsOf } from './text.ts';
 
 export const VIRTUAL_NODE_TEXTS: TextsOf<typeof VIRTUAL_NODE_REASONS> = {
   AsExpected: OK,
+  Closed: text(
+    'The Node is Ready for the pods that it has, and takes no new ones (taint `tributary.dev/closed`).',
+    'The message says why: our policy refuses the offer, the provider has withdrawn it or lends that node no more, or the peering ends.',
+  ),
   Starting: text('The foreign cluster has not been asked yet.', 'Wait a few seconds.'),
   AgentNotRunning: text(
     'The agent is starting, or has stopped and said so.',
@@ -181,6 +185,10 @@ export const HOME_REACH_TEXTS: TextsOf<typeof HOME_REACH_REASONS> = {
 
 export const NODE_TEXTS: TextsOf<typeof NODE_REASONS> = {
   ForeignClusterReady: text('The foreign cluster takes pods.'),
+  ForeignClusterClosed: text(
+    'Pods that are there run on, and no new ones are sent (taint `tributary.dev/closed`).',
+    'The message says why.',
+  ),
   NotApplicable: text('Home does not see the pressure on nodes of the foreign cluster.'),
   TunnelReady: text('The tunnel to the foreign cluster works.'),
 };

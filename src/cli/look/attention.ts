@@ -7,6 +7,7 @@ import {
   type ForeignCluster,
   isPeer,
   type PeeringState,
+  takesNoNewPods,
 } from '../../api/foreign-cluster.ts';
 import { NAMESPACE_OFFLOADING_REASONS, type NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
@@ -44,7 +45,11 @@ export function peerNotices(cluster: ForeignCluster, ownClusterID: string | unde
   if (!isPeer(cluster)) return [];
   const { status, metadata } = cluster;
   const about = `peer ${metadata.name}`;
-  const notices = DIRECTIONS.flatMap((direction) => directionNotice(cluster, direction, ownClusterID));
+  const notices = DIRECTIONS.flatMap((direction) =>
+    takesNoNewPods(status?.[direction])
+      ? closedNotice(cluster, direction)
+      : directionNotice(cluster, direction, ownClusterID),
+  );
   const isUsed = DIRECTIONS.some((direction) => status?.[direction]?.phase === 'Established');
   if (notices.length === 0 && isUsed && status?.link?.connected !== true) {
     const condition = status?.conditions?.find(({ type }) => type === 'Connected');
@@ -57,6 +62,17 @@ export function peerNotices(cluster: ForeignCluster, ownClusterID: string | unde
     });
   }
   return notices;
+}
+
+/** It is in use; that its reason is calm elsewhere does not help pods that wait. */
+function closedNotice({ metadata, status }: ForeignCluster, direction: Direction): Notice {
+  const { reason, message }: Partial<PeeringState> = status?.[direction] ?? {};
+  return {
+    about: `peer ${metadata.name}`,
+    message: `${direction} closed: ${reason}: ${message ?? ''}`,
+    see: `kubectl describe foreigncluster ${metadata.name}`,
+    isWaiting: false,
+  };
 }
 
 function directionNotice(
@@ -131,7 +147,8 @@ const GOING_ON = new Set<string>([
 
 export function namespaceNotices(offloading: NamespaceOffloading): Notice[] {
   const ready = readyOf(offloading);
-  if (ready?.status !== 'False' || GOING_ON.has(ready.reason)) return [];
+  const isClosed = ready?.reason === NAMESPACE_OFFLOADING_REASONS.closed;
+  if (ready === undefined || (ready.status !== 'False' && !isClosed) || GOING_ON.has(ready.reason)) return [];
   const { namespace = '' } = offloading.metadata;
   return [
     {

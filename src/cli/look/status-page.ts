@@ -1,8 +1,12 @@
 /** What `tributary status` says, as data: what is there, what is not as it should be, what waits for a person. Pure. */
-import { isPeer } from '../../api/foreign-cluster.ts';
+import { isPeer, takesNoNewPods } from '../../api/foreign-cluster.ts';
 import { APP_NAME, CLUSTER_LEASE, LABEL_APP_INSTANCE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
-import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
+import {
+  NAMESPACE_OFFLOADING_REASONS as REASONS,
+  type NamespaceOffloading,
+} from '../../api/namespace-offloading.ts';
 import { isFinished } from '../../api/pod.ts';
+import { closedCondition } from '../../api/virtual-node.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
 import { idOf } from '../peering/foreign-clusters.ts';
@@ -46,6 +50,8 @@ interface VirtualNodeLine {
   name: string;
   cluster: string;
   isReady: boolean;
+  /** Ready, and no new pods are sent there. */
+  isClosed: boolean;
   pods: string;
   cpu: string;
   memory: string;
@@ -56,6 +62,8 @@ interface NamespaceLine {
   strategy: string;
   isReady: boolean;
   clusters: string[];
+  /** Those of them to which no new pods are sent. */
+  closed: string[];
   /** Pods that run here, over there, and those without a node. */
   atHome: number;
   abroad: number;
@@ -113,6 +121,7 @@ export function pageOf(facts: Facts, version: string, now: number): StatusPage {
       name: one.virtualNode.metadata.name,
       cluster: clusterNameOf(one.virtualNode),
       isReady: isReadyNode(one),
+      isClosed: closedCondition(one.virtualNode) !== undefined,
       pods: usedOf(one, 'pods'),
       cpu: usedOf(one, 'cpu'),
       memory: usedOf(one, 'memory'),
@@ -191,7 +200,7 @@ function peerLine(cluster: Facts['clusters'][number], { tunnels }: Facts): PeerL
     name: metadata.name,
     clusterName: status.clusterName ?? '',
     clusterID,
-    outgoing: outgoing?.phase ?? 'None',
+    outgoing: takesNoNewPods(outgoing) ? 'closed' : (outgoing?.phase ?? 'None'),
     incoming: incoming?.phase ?? 'None',
     link: link?.connected === true,
     ...measured(tunnels.find((one) => one.metadata.name === clusterID)),
@@ -216,6 +225,7 @@ function namespaceLine(
     strategy: spec.podStrategy ?? 'LocalAndRemote',
     isReady: isReady(offloading),
     clusters: (status?.clusters ?? []).filter(({ phase }) => phase === 'Ready').map(nameOf),
+    closed: (status?.clusters ?? []).filter(({ reason }) => reason === REASONS.closed).map(nameOf),
     atHome: all.filter((pod) => nodeOf(pod) !== '' && !abroad.has(nodeOf(pod))).length,
     abroad: all.filter((pod) => abroad.has(nodeOf(pod))).length,
     waiting: all.filter((pod) => nodeOf(pod) === '').length,

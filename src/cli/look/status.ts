@@ -57,6 +57,18 @@ interface Look {
   isWide: boolean;
 }
 
+const placesIn = ({ clusters, closed }: StatusPage['namespaces'][number]): string =>
+  clusters.map((name) => (closed.includes(name) ? `${name} (closed)` : name)).join(', ');
+
+const virtualNodeRow = (one: StatusPage['virtualNodes'][number]): string[] => [
+  one.name,
+  one.cluster,
+  one.isClosed ? 'closed' : yes(one.isReady),
+  one.pods,
+  one.cpu,
+  one.memory,
+];
+
 function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
   const section = sectionOf(paint);
   const { roles, peers, virtualNodes, namespaces, others } = page;
@@ -88,7 +100,7 @@ function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
     section(
       'Virtual nodes',
       ['NAME', 'CLUSTER', 'READY', 'PODS', 'CPU', 'MEMORY'],
-      virtualNodes.map((one) => [one.name, one.cluster, yes(one.isReady), one.pods, one.cpu, one.memory]),
+      virtualNodes.map(virtualNodeRow),
       noneOf(['virtualnodes'], 'none'),
     ),
     section(
@@ -98,7 +110,7 @@ function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
         one.name,
         one.strategy,
         yes(one.isReady),
-        one.clusters.join(', '),
+        placesIn(one),
         ...[one.atHome, one.abroad, one.waiting].map(String),
       ]),
       noneOf(['namespaceoffloadings'], pastable('none; offload one: tributary offload NAMESPACE')),

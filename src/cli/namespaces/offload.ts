@@ -10,13 +10,13 @@ import {
 } from '../../api/namespace-offloading.ts';
 import { LABEL_OFFLOADING_ORIGIN } from '../../api/names.ts';
 import { DEFAULT_PLACEMENT } from '../../api/placement.ts';
-import { API_VERSION, virtualNodes } from '../../api/virtual-node.ts';
+import { API_VERSION, closedCondition, virtualNodes } from '../../api/virtual-node.ts';
 import type { Draft } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Command } from '../command.ts';
 import { EXIT, printYaml } from '../command-line.ts';
-import { freeOf, isReadyNode, readUse, shown } from '../look/use.ts';
+import { freeOf, isReadyNode, type NodeUse, readUse, shown } from '../look/use.ts';
 import { watchRole } from '../peering/cluster-mode.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { followObject } from '../peering/foreign-clusters.ts';
@@ -247,7 +247,7 @@ async function placesOf(offloading: NamespaceOffloading, session: Session): Prom
   const use = await readUse(session).catch(() => []);
   const rows = clusters.map((cluster) => {
     const own = use.filter(
-      (one) => cluster.virtualNodes.includes(one.virtualNode.metadata.name) && isReadyNode(one),
+      (one) => cluster.virtualNodes.includes(one.virtualNode.metadata.name) && isOpenNode(one),
     );
     const free = (resource: string): string =>
       own.length === 0
@@ -258,9 +258,14 @@ async function placesOf(offloading: NamespaceOffloading, session: Session): Prom
           );
     const isKnown = own.some(({ lent }) => amountOf(lent, 'pods') > 0n);
     const amounts = ['pods', 'cpu', 'memory'].map((resource) => (isKnown ? free(resource) : ''));
-    return [nameOf(cluster), cluster.remoteNamespace ?? '', cluster.phase, ...amounts];
+    return [
+      nameOf(cluster),
+      cluster.remoteNamespace ?? '',
+      isClosed(cluster) ? 'closed' : cluster.phase,
+      ...amounts,
+    ];
   });
-  return table(HEAD, rows) + atHomeNote(offloading);
+  return table(HEAD, rows) + clusters.map(closedNote).join('') + atHomeNote(offloading);
 }
 
 /** Kubernetes holds new pods to the rules of those that are there, so a rollout may stand still. */
@@ -273,6 +278,14 @@ function placementNote(now: NamespaceOffloading, before: NamespaceOffloading | u
     `still: delete them, as their controllers make new ones: kubectl -n ${namespace} delete pod NAME\n`
   );
 }
+
+const isOpenNode = (one: NodeUse): boolean =>
+  isReadyNode(one) && closedCondition(one.virtualNode) === undefined;
+
+const isClosed = ({ reason }: OffloadedCluster): boolean => reason === REASONS.closed;
+
+const closedNote = (cluster: OffloadedCluster): string =>
+  isClosed(cluster) ? `${printable(`${nameOf(cluster)}: ${cluster.message ?? ''}`)}\n` : '';
 
 function atHomeNote({ metadata, spec, status }: NamespaceOffloading): string {
   const count = status?.podsAtHome ?? 0;

@@ -6,6 +6,7 @@ import {
   foreignClusters,
   type PeeringPhase,
   type PeeringState,
+  takesNoNewPods,
 } from '../../api/foreign-cluster.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
@@ -92,9 +93,14 @@ export function stateLine(cluster: ForeignCluster | undefined, directions: reado
   if (cluster === undefined) return 'gone';
   const { link } = cluster.status ?? {};
   const linked = link?.connected === true ? 'link up' : 'no link at the moment';
-  return [linked, ...directions.map((direction) => stateText(direction, cluster.status?.[direction]))].join(
-    '; ',
-  );
+  return [
+    linked,
+    ...directions.map(
+      (direction) =>
+        closedText(direction, cluster.status?.[direction]) ??
+        stateText(direction, cluster.status?.[direction]),
+    ),
+  ].join('; ');
 }
 
 const WHO: Readonly<Record<Direction, string>> = {
@@ -115,6 +121,9 @@ const SAID: Readonly<Record<PeeringPhase, string>> = {
 
 /** Reasons for which nothing is to be done. The consumer of a one-way peering is not used by its provider. */
 const NORMAL = new Set<string | undefined>([undefined, REASONS.ok, REASONS.noPolicy, REASONS.notWanted]);
+
+const closedText = (direction: Direction, state: PeeringState | undefined): string | undefined =>
+  takesNoNewPods(state) ? `${WHO[direction]}: closed: ${state?.message ?? ''}` : undefined;
 
 function stateText(direction: Direction, state: Partial<PeeringState> = {}): string {
   const { phase = 'None', reason, message = '', since } = state;

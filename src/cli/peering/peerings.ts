@@ -4,6 +4,7 @@ import {
   FOREIGN_CLUSTER_CONDITIONS,
   FOREIGN_CLUSTER_REASONS,
   type ForeignCluster,
+  takesNoNewPods,
 } from '../../api/foreign-cluster.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
@@ -53,7 +54,8 @@ export function tunnelState({ status }: ForeignCluster): string {
 }
 
 function state({ status }: ForeignCluster, direction: Direction): string {
-  const { phase = 'None', reason } = status?.[direction] ?? {};
+  const { phase = 'None', reason, message = '' } = status?.[direction] ?? {};
+  if (takesNoNewPods(status?.[direction])) return `closed (${message})`;
   const isPlain = reason === undefined || reason === FOREIGN_CLUSTER_REASONS.ok || phase === 'None';
   return isPlain ? phase : `${phase} (${reason})`;
 }

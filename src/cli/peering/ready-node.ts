@@ -2,7 +2,12 @@
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { nodes } from '../../api/resources.ts';
 import { hardTaints } from '../../api/taints.ts';
-import { VIRTUAL_NODE_CONDITIONS, type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
+import {
+  closedCondition,
+  VIRTUAL_NODE_CONDITIONS,
+  type VirtualNode,
+  virtualNodes,
+} from '../../api/virtual-node.ts';
 import type { Node } from '../../api/wire.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
 import { unended } from '../../lib/unended.ts';
@@ -23,7 +28,7 @@ export async function waitForNode({ clusterID, untilMs, shown }: Waiting, sessio
   const { client, io, signal } = session;
   const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
   let last = '';
-  const name = await followObject(session, {
+  const found = await followObject(session, {
     untilMs,
     read: async () => {
       const { items } = await client.list(virtualNodes, { labelSelector, signal });
@@ -31,19 +36,21 @@ export async function waitForNode({ clusterID, untilMs, shown }: Waiting, sessio
       return { items, ready, taint: ready && (await taintOf(nameOf(ready), session)) };
     },
     look: ({ items, ready, taint }) => {
-      if (ready !== undefined && taint === undefined) return nameOf(ready);
+      if (ready !== undefined && taint === undefined) return ready;
       last = ready === undefined ? waitsFor(items[0]) : `${nameOf(ready)}: ${taint}`;
       shown(`virtual node: ${last}`);
       return undefined;
     },
   });
-  if (name === undefined) {
+  if (found === undefined) {
     io.err(
       `The peering is agreed on, but no virtual node became Ready in time: ${unended(last)}. To see why: kubectl get virtualnodes,pods -A\n`,
     );
     return EXIT.failed;
   }
-  io.out(`Virtual node ${name} is Ready\n`);
+  const closed = closedCondition(found);
+  const but = closed === undefined ? '' : `, but ${closed.message}`;
+  io.out(`Virtual node ${nameOf(found)} is Ready${but}\n`);
   return EXIT.ok;
 }
 

@@ -3,9 +3,11 @@ import {
   type Direction,
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
+  type PeeringState,
+  takesNoNewPods,
 } from '../../api/foreign-cluster.ts';
 import { type Facts, itemsOf } from '../facts.ts';
-import { type Cure, type Finding, Findings } from '../finding.ts';
+import { type Cure, type Finding, Findings, type Said } from '../finding.ts';
 import { blame, idOf, titleOf } from '../subjects.ts';
 
 /** Where each peering stands, and who has to decide. */
@@ -30,11 +32,10 @@ function judge(
   { direction, facts }: { direction: Direction; facts: Facts },
 ): void {
   const subject = titleOf(cluster);
-  const { phase = 'None', reason, message = '' } = cluster.status?.[direction] ?? {};
-  const said = {
-    tried: direction === 'outgoing' ? `use ${subject}` : `let ${subject} use us`,
-    cameBack: `${phase}${reason === undefined || reason === REASONS.ok ? '' : ` (${reason})`}: ${message}`,
-  };
+  const state: Partial<PeeringState> = cluster.status?.[direction] ?? {};
+  const { phase = 'None', reason } = state;
+  const said = saidOf(subject, direction, state);
+  if (takesNoNewPods(state)) return findings.warn(subject, said, closedCure(cluster));
   if (phase === 'Established' || FINE.has(reason)) return findings.ok(subject, said);
   const cure = cureOf(cluster, direction, reason);
   if (cure === undefined) return findings.unknown(subject, said);
@@ -43,6 +44,15 @@ function judge(
   if (isHalf) findings.ok(subject, said);
   else blame(findings, cluster, said, cure);
 }
+
+const saidOf = (
+  subject: string,
+  direction: Direction,
+  { phase = 'None', reason, message = '' }: Partial<PeeringState>,
+): Said => ({
+  tried: direction === 'outgoing' ? `use ${subject}` : `let ${subject} use us`,
+  cameBack: `${phase}${reason === undefined || reason === REASONS.ok ? '' : ` (${reason})`}: ${message}`,
+});
 
 /** Somebody wants the other direction, and nobody here this one: no policy is for it at all, and no ForeignCluster asks for it. */
 function isOneWay({ spec, status }: ForeignCluster, direction: Direction, { lists }: Facts): boolean {
@@ -96,6 +106,19 @@ function approvalCure({ status }: ForeignCluster, direction: Direction, clusterI
       };
 }
 
+const OFFER_CURE =
+  'the AcceptancePolicy asks for more than is offered: lower minimum, raise maxPrices or take out requiredLabels, or ask the provider ' +
+  'for a larger share or a lower price';
+
+/** Pods that are there run on, and new ones wait, or run elsewhere. */
+const closedCure = (cluster: ForeignCluster): Cure => ({
+  remedy:
+    cluster.status?.outgoing?.reason === REASONS.offerRefused
+      ? OFFER_CURE
+      : 'the provider has taken its offer back: ask its administrator, or end the peering with tributary unpeer',
+  run: `kubectl describe advertisement ${idOf(cluster) ?? cluster.metadata.name}`,
+});
+
 /** Somebody or something has said no. */
 function refusalCure(name: string, reason: string | undefined): Cure | undefined {
   switch (reason) {
@@ -107,10 +130,7 @@ function refusalCure(name: string, reason: string | undefined): Cure | undefined
         run: `kubectl describe foreigncluster ${name}`,
       };
     case REASONS.offerRefused:
-      return {
-        remedy:
-          'the AcceptancePolicy asks for more than is offered: lower minimum, maxPrices or requiredLabels, or ask for a larger share',
-      };
+      return { remedy: OFFER_CURE };
     case REASONS.invalid:
     case REASONS.duplicate:
       return { remedy: 'this object has no effect; remove it', run: `kubectl delete foreigncluster ${name}` };

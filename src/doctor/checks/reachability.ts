@@ -4,7 +4,7 @@ import {
   disabledIn,
   type ForeignCluster,
 } from '../../api/foreign-cluster.ts';
-import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import { closedCondition, VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
 import { conditionOf } from '../conditions.ts';
 import { type Dialled, type Facts, itemsOf } from '../facts.ts';
@@ -137,11 +137,15 @@ export function virtualNodeFindings({ lists }: Facts): readonly Finding[] {
       continue;
     }
     const said = { tried, cameBack: `${ready.reason}: ${ready.message}` };
-    if (ready.status === 'True') findings.ok(name, said);
+    if (closedCondition(node) !== undefined) findings.warn(name, said, { remedy: CLOSED_REMEDY });
+    else if (ready.status === 'True') findings.ok(name, said);
     else findings.problem(name, said, { remedy: nodeRemedy(ready) });
   }
   return findings.all();
 }
+
+const CLOSED_REMEDY =
+  'new pods need room elsewhere until what the message says is changed; docs/peering.md explains it, under "When no new pods are sent"';
 
 function nodeRemedy({ reason }: Condition): string {
   const R = VIRTUAL_NODE_REASONS;

@@ -14,7 +14,7 @@ import { draftContract } from '../contract.ts';
 import { judge } from '../policy/judge.ts';
 import type { BorrowingFacts, OfferAssessment, ReceivedDocuments, Step } from './facts.ts';
 import { readContract, readText } from './own-contract.ts';
-import { ending, restReport, waitReport } from './report.ts';
+import { ending, restReport, waitReport, whyClosed } from './report.ts';
 
 /**
  * The next step with one provider, from all that is known of it. If the Advertisement is deleted, or nobody wants it any
@@ -85,7 +85,7 @@ function underContract(facts: BorrowingFacts, { offer, assessment, contract, ter
     !isSigned && proved?.text === contract.text
       ? { ...contract, providerSignature: proved.signature }
       : contract;
-  const closed = assessment.closes === undefined ? {} : { closed: assessment.message };
+  const closed = assessment.closes === undefined ? {} : { closed: whyClosed(assessment) };
   if (signed.providerSignature !== undefined)
     return { kind: 'use', assessment, contract: signed, terms, ...closed };
   if (hasBelongings) return { kind: 'use', assessment, contract, ...closed };

@@ -41,6 +41,10 @@ interface NodeSetupOptions {
 /** The form that the kind VirtualNode takes. A feature of another form is left out, so that the rest is written. */
 const FEATURE = /^[A-Z][A-Za-z0-9]*(\/[A-Z][A-Za-z0-9]*)*$/u;
 
+/** Why a node that no plan asks for any more takes no new pods. */
+const SURPLUS =
+  'the provider lends this node no more (it is cordoned there, say), or shape or maxNodes of the AcceptancePolicy leave it out';
+
 type NamedPlan = VirtualNodePlan & { name: string };
 
 /** Makes the VirtualNodes of one provider: as many and as large as was agreed on. */
@@ -119,7 +123,7 @@ export class NodeSetup {
       offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
       priorityClasses: priorityClassesOf(offer.classes.priority),
       device: intent.tie === 'Device',
-      closed: step.closed !== undefined,
+      closed: step.closed,
       ...present({ homeApiServer, taintEffect, podAdditions, sharingPolicy: facts.received.grant?.policy }),
       ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),
     };
@@ -150,7 +154,7 @@ export class NodeSetup {
     const { caches, teardown } = this.#options;
     const waits: number[] = [];
     for (const one of ours.filter(({ metadata }) => !wanted.has(metadata.name))) {
-      const wait = await teardown.vacate(one, signal);
+      const wait = await teardown.vacate(one, SURPLUS, signal);
       if (wait !== undefined) waits.push(wait);
       else await teardown.removeVirtualNode(one, signal);
     }

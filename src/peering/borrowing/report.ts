@@ -1,5 +1,11 @@
-import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import {
+  ADVERTISEMENT_CONDITIONS,
+  ADVERTISEMENT_REASONS,
+  type AdvertisementStatus,
+} from '../../api/advertisement.ts';
 import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
+import { present } from '../../lib/fields.ts';
 import type { PeeringReport } from '../ports.ts';
 import type { GrantDocument } from '../protocol/documents.ts';
 import type { BorrowingFacts, OfferAssessment, Step } from './facts.ts';
@@ -99,12 +105,35 @@ export const ending = (message: string): PeeringReport => ({
   message,
 });
 
-/** In use, or being set up, as the Advertisement's conditions say. */
-function usedReport({ advertisement, received: { grant } }: BorrowingFacts): PeeringReport {
+type Decision = Pick<OfferAssessment, 'decision' | 'reason' | 'message' | 'policy'>;
+
+/** Names the policy, which is ours to change. */
+export function whyClosed({ decision, message, policy }: Omit<Decision, 'reason'>): string {
+  const by = policy === undefined ? '' : `AcceptancePolicy ${policy} refuses the offer: `;
+  // The object in which it is said says more beside it.
+  return `${decision === 'Refused' ? by : ''}${message}`.slice(0, MAX_MESSAGE_LENGTH / 2);
+}
+
+/** Until a new offer is looked at, what was decided of the one before holds. */
+function closedBy(status: AdvertisementStatus = {}, step: Step): Decision | undefined {
+  if (step.kind === 'use') return step.closed === undefined ? undefined : step.assessment;
+  const { decision, reason = '', message = '', policy } = status;
+  const isClosed = decision === 'Refused' || reason === ADVERTISEMENT_REASONS.withdrawn;
+  if (step.kind !== 'keep' || decision === undefined || !isClosed) return undefined;
+  return { decision, reason, message, ...present({ policy }) };
+}
+
+/** In use, or being set up, as the Advertisement's conditions say; in use, too, where only nothing new is sent there. */
+function usedReport({ advertisement, received: { grant } }: BorrowingFacts, step: Step): PeeringReport {
   if (grant?.state === 'Pending' && grant.reason === REASONS.suspended)
     return { ...undecided(grant), phase: 'Accepted' };
   const node = conditionIn(advertisement?.status, ADVERTISEMENT_CONDITIONS.virtualNode);
   if (node?.status !== 'True') return waitReport(node?.message ?? 'agreed on by both');
+  const closed = closedBy(advertisement?.status, step);
+  if (closed !== undefined) {
+    const reason = OFFERED[closed.reason] ?? REASONS.offerRefused;
+    return { phase: 'Established', reason, message: `no new pods are sent there: ${whyClosed(closed)}` };
+  }
   return { phase: 'Established', reason: REASONS.ok, message: node.message };
 }
 
@@ -118,7 +147,7 @@ function endingReport(report: PeeringReport, { advertisement }: BorrowingFacts):
 
 /** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see DesiredNamespaces. */
 export function reportOf(facts: BorrowingFacts, step: Step, leftOut: readonly string[] = []): PeeringReport {
-  const said = 'report' in step ? step.report : usedReport(facts);
+  const said = 'report' in step ? step.report : usedReport(facts, step);
   const { credentialExpires } = facts.advertisement?.status ?? {};
   const report = {
     ...(step.kind === 'end' ? endingReport(said, facts) : said),

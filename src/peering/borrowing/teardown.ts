@@ -71,12 +71,12 @@ export class Teardown {
 
   /**
    * Closes the node to new pods, and leaves those that run there alone. Undefined once it is empty, otherwise the
-   * milliseconds after which to look again.
+   * milliseconds after which to look again. `why`: for people.
    */
-  async vacate(current: VirtualNode, signal: AbortSignal): Promise<number | undefined> {
+  async vacate(current: VirtualNode, why: string, signal: AbortSignal): Promise<number | undefined> {
     if (current.metadata.deletionTimestamp !== undefined) return undefined;
     const { client } = this.#options;
-    const { name } = await replaceOrGone(client, current, closedVirtualNode(current), signal);
+    const { name } = await replaceOrGone(client, current, closedVirtualNode(current, why), signal);
     const node = await readOrGone(client, nodes, { name }, signal);
     if (node === undefined || !isNodeOf(node, current)) return undefined;
     // Its agent closes the Node; pods that are placed there until then must be seen.

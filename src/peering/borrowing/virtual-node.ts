@@ -1,4 +1,5 @@
 import {
+  ANNOTATION_CLOSED,
   ANNOTATION_ENDING,
   ANNOTATION_OWNED,
   ANNOTATION_SHARING_POLICY,
@@ -40,8 +41,8 @@ export interface DesiredVirtualNode extends Pick<
   priorityClasses: string[];
   /** It is tethered to us: only what means devices goes there. */
   device: boolean;
-  /** Nothing new is to be placed there. */
-  closed: boolean;
+  /** Why nothing new is to be placed there; undefined: it takes pods. */
+  closed: string | undefined;
   /** The provider's, by its name; undefined while the provider has not said it. */
   sharingPolicy?: string;
 }
@@ -95,7 +96,7 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
   const owned: Owned = { labels: Object.keys(labels).toSorted() };
   const before = new Set(readOwned(current).labels);
   const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
-  const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
+  const annotations = withoutKeys(metadata.annotations ?? {}, [ANNOTATION_ENDING, ANNOTATION_CLOSED]);
   const {
     homeApiServer,
     declaredFeatures,
@@ -111,11 +112,15 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
     prices,
   } = desired;
   const said = {
-    ...present({ [ANNOTATION_SHARING_POLICY]: desired.sharingPolicy }),
+    ...present({ [ANNOTATION_SHARING_POLICY]: desired.sharingPolicy, [ANNOTATION_CLOSED]: desired.closed }),
     [ANNOTATION_OWNED]: JSON.stringify(owned),
   };
   const rest = withoutKeys(spec, OURS);
-  const taints = withTaint(withClosed(spec.taints ?? [], desired.closed), TAINT_DEVICE, desired.device);
+  const taints = withTaint(
+    withClosed(spec.taints ?? [], desired.closed !== undefined),
+    TAINT_DEVICE,
+    desired.device,
+  );
   return {
     ...current,
     metadata: { ...metadata, annotations: { ...annotations, ...said } },
@@ -169,28 +174,28 @@ function movable(
   );
 }
 
-/** The object, closed to new pods. */
-export function closedVirtualNode(current: VirtualNode): VirtualNode {
-  const { spec } = current;
-  const { taints = [] } = spec;
-  if (isClosed(taints)) return current;
-  return { ...KIND, ...current, spec: { ...spec, taints: withClosed(taints, true) } };
-}
-
-/** The object, closed to new pods and marked once with the time since when its pods are being ended. */
-export function endingVirtualNode(current: VirtualNode, now: string): VirtualNode {
+/** The object, closed to new pods, which says why. */
+export function closedVirtualNode(current: VirtualNode, why: string): VirtualNode {
   const { metadata, spec } = current;
-  const { annotations = {} } = metadata;
-  if (annotations[ANNOTATION_ENDING] !== undefined && isClosed(spec.taints ?? [])) return current;
+  const { taints = [] } = spec;
+  if (isClosed(taints) && metadata.annotations?.[ANNOTATION_CLOSED] === why) return current;
   return {
     ...KIND,
     ...current,
-    metadata: {
-      ...metadata,
-      annotations: { ...annotations, [ANNOTATION_ENDING]: annotations[ANNOTATION_ENDING] ?? now },
-    },
-    spec: { ...spec, taints: withClosed(spec.taints ?? [], true) },
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION_CLOSED]: why } },
+    spec: { ...spec, taints: withClosed(taints, true) },
   };
+}
+
+const PEERING_ENDS = 'the peering ends';
+
+/** The object, closed to new pods and marked once with the time since when its pods are being ended. */
+export function endingVirtualNode(current: VirtualNode, now: string): VirtualNode {
+  const closed = closedVirtualNode(current, PEERING_ENDS);
+  const { metadata } = closed;
+  const { annotations = {} } = metadata;
+  if (annotations[ANNOTATION_ENDING] !== undefined) return closed;
+  return { ...closed, metadata: { ...metadata, annotations: { ...annotations, [ANNOTATION_ENDING]: now } } };
 }
 
 /** Milliseconds since the epoch; undefined where it is not ending. A time that cannot be read counts as long ago. */

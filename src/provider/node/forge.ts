@@ -2,7 +2,7 @@ import { type Amounts, formatAmount } from '../../api/amounts.ts';
 import { ANNOTATION_OWNED, NODE_REASONS, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
 import { type NetworkState, TUNNEL_REASONS } from '../../api/tunnel.ts';
-import type { VirtualNode } from '../../api/virtual-node.ts';
+import { closedMessage, type VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, ResourceList, Taint } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
@@ -174,12 +174,20 @@ function networkCondition(network: NetworkState): ConditionState[] {
 
 type ConditionState = { type: string; status: string; reason: string; message: string };
 
-function ourConditions(current: Node, { contact, notReady, network, now }: NodeInputs): NodeCondition[] {
+const readyText = (virtualNode: VirtualNode): Pick<ConditionState, 'reason' | 'message'> => {
+  const closed = closedMessage(virtualNode);
+  return closed === undefined
+    ? { reason: NODE_REASONS.ready, message: 'the foreign cluster takes pods' }
+    : { reason: NODE_REASONS.closed, message: closed };
+};
+
+function ourConditions(
+  current: Node,
+  { virtualNode, contact, notReady, network, now }: NodeInputs,
+): NodeCondition[] {
   const obstacle = obstacleOf(contact, notReady);
   const ready =
-    obstacle === undefined
-      ? { status: 'True', reason: NODE_REASONS.ready, message: 'the foreign cluster takes pods' }
-      : { status: 'False', ...obstacle };
+    obstacle === undefined ? { status: 'True', ...readyText(virtualNode) } : { status: 'False', ...obstacle };
   // This peer cannot see the foreign cluster's pressure; its refusals are shown on pods.
   const unknown = {
     status: 'False',

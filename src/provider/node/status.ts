@@ -1,6 +1,7 @@
 import { nodeNameOf } from '../../api/node-labels.ts';
 import {
   API_VERSION,
+  closedMessage,
   type NamespaceMapping,
   type StricterPolicy,
   VIRTUAL_NODE_CONDITIONS,
@@ -57,7 +58,7 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
   });
   const obstacle = obstacleOf(contact, notReady);
   const ready: ConditionState =
-    obstacle === undefined ? good('the foreign cluster takes pods') : { status: 'False', ...obstacle };
+    obstacle === undefined ? readyState(virtualNode) : { status: 'False', ...obstacle };
   const credentials: ConditionState = contact.ok
     ? good('the foreign API server accepts the credential')
     : { status: isCredential ? 'False' : 'Unknown', ...bad };
@@ -86,6 +87,13 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
       ...(virtualNode.status?.conditions ?? []).filter(({ type }) => !ours.has(type)),
     ],
   };
+}
+
+function readyState(virtualNode: VirtualNode): ConditionState {
+  const closed = closedMessage(virtualNode);
+  return closed === undefined
+    ? { status: 'True', reason: VIRTUAL_NODE_REASONS.ok, message: 'the foreign cluster takes pods' }
+    : { status: 'True', reason: VIRTUAL_NODE_REASONS.closed, message: closed };
 }
 
 function homeApiServerState(way: HomeApiServerWay): ConditionState {

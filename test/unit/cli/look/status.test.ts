@@ -128,6 +128,31 @@ Offloaded namespaces
 `);
 });
 
+test('a cluster to which no new pods are sent is closed everywhere, and the page says why', async () => {
+  const why = 'no new pods are sent there: cpu: 0.03 EUR asked, at most 0.01 EUR wanted';
+  peer('milan', MILAN, { outgoing: { ...established, reason: 'OfferRefused', message: why } });
+  lent('milan', MILAN, { status: 'True', reason: 'Closed', message: why });
+  const clusters = [
+    { cluster: MILAN, clusterName: 'milan', virtualNodes: [], phase: 'Ready', reason: 'VirtualNodeClosed' },
+  ];
+  const message = `in milan (${why})`;
+  world.seed(namespaceOffloadings, {
+    metadata: { namespace: 'shop', name: 'offloading' },
+    spec: {},
+    status: {
+      clusters,
+      conditions: [{ type: 'Ready', status: 'True', reason: 'VirtualNodeClosed', message }],
+    },
+  });
+  const { out } = await world.run(statusCommand, '');
+  expect(out).toMatch(/^Home \(.*\): 2 problem/);
+  expect(out).toMatch(/ milan +Milan +closed +None/);
+  expect(out).toMatch(/ milan +milan +closed +0 of 10/);
+  expect(out).toMatch(/ shop .* milan \(closed\) /);
+  expect(out).toContain(`peer milan: outgoing closed: OfferRefused: ${why}\n`);
+  expect(out).toContain(`namespace shop: VirtualNodeClosed: in milan (${why})\n`);
+});
+
 test('-o json and yaml print the page as data', async () => {
   healthy();
   const json = JSON.parse((await world.run(statusCommand, '-o json')).out);

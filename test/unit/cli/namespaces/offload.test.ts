@@ -25,14 +25,14 @@ beforeEach(() => {
 });
 afterEach(async () => world.stop());
 
-function virtualNode(name: string, provider?: string): void {
+function virtualNode(name: string, provider?: string, ready: object = { status: 'True' }): void {
   world.seed(virtualNodes, {
     metadata: { name, ...(provider !== undefined && { labels: { 'tributary.dev/provider': provider } }) },
     spec: {
       resources: {},
       labels: { 'tributary.dev/cluster': name, tier: name === 'milan' ? 'gold' : 'tin' },
     },
-    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    status: { conditions: [{ type: 'Ready', ...ready }] },
   });
   const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
   world.seed(nodes, {
@@ -98,6 +98,16 @@ test('ends when the clusters have it, and says where and how many pods could run
   );
   expect(stored()?.spec).toEqual({ podStrategy: 'LocalAndRemote' });
   expect((await world.run(offloadCommand, 'shop')).out).toContain('is unchanged\n');
+});
+
+test('of a cluster to which no new pods are sent it says why, and counts no room', async () => {
+  const why = 'no new pods are sent there: cpu: 0.03 EUR asked, at most 0.01 EUR wanted';
+  answers(ready(entry('rome', { reason: 'VirtualNodeClosed', message: why }), entry('turin')));
+  virtualNode('rome', TURIN, { status: 'True', reason: 'Closed', message: why });
+  const { code, out } = await world.run(offloadCommand, 'shop');
+  expect(code).toBe(0);
+  expect(out).toMatch(/\nrome +shop-rome +closed *\n/);
+  expect(out).toContain(`\nrome: ${why}\n`);
 });
 
 test('names of clusters become ClusterIDs, which no provider can choose', async () => {

@@ -291,6 +291,16 @@ test('peerings is a table', async () => {
   ]);
 });
 
+test('peerings says why no new pods are sent to a cluster', async () => {
+  const message = 'no new pods are sent there: cpu: 0.03 EUR asked, at most 0.01 EUR wanted';
+  world.seed(foreignClusters, {
+    metadata: { name: MILAN },
+    spec: {},
+    status: { outgoing: { phase: 'Established', reason: 'OfferRefused', message } },
+  });
+  expect((await world.run(peeringsCommand, '')).out).toContain(`closed (${message})`);
+});
+
 describe('approve and deny', () => {
   const approval = (resource: string): unknown =>
     world.api.storage.get(`${resource}.tributary.dev`, MILAN)?.spec?.['approval'];

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { ANNOTATION_NODE_NAME } from '../../../../src/api/names.ts';
+import { ANNOTATION_CLOSED, ANNOTATION_NODE_NAME } from '../../../../src/api/names.ts';
 import { canonicalText } from '../../../../src/lib/canonical-json.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { policy, World } from './support/world.ts';
@@ -167,16 +167,27 @@ test('an offer that is taken back, or no longer fits, lets nothing new in until 
   await world.until('closed', closed);
   await world.until('said so', () => world.advertisement?.status?.reason === 'Withdrawn');
   expect(world.advertisement?.status?.decision).toBe('Expired');
-  await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
+  const because = (): string | undefined =>
+    world.virtualNode('milan')?.metadata.annotations?.[ANNOTATION_CLOSED];
+  expect(because()).toBe('the provider has withdrawn its offer');
+  await world.until('in use', () => borrowing.report(world.id).reason === 'Withdrawn');
+  expect(borrowing.report(world.id)).toMatchObject({
+    phase: 'Established',
+    message: 'no new pods are sent there: the provider has withdrawn its offer',
+  });
   world.provider.withdrawn = false;
   world.say();
   await world.until('open again', () => !closed());
+  expect(because()).toBeUndefined();
   world.want({ policy: policy({ minimum: { cpu: '100' } }) });
   await world.until('closed again', closed);
   await world.until('said so', () => world.advertisement?.status?.reason === 'BelowMinimum');
   expect(world.advertisement?.status?.decision).toBe('Refused');
+  expect(because()).toMatch(/^AcceptancePolicy \S+ refuses the offer: cpu: .* offered, at least 100 wanted$/);
+  expect(borrowing.report(world.id)).toMatchObject({ phase: 'Established', reason: 'OfferRefused' });
   world.want({ policy: policy() });
   await world.until('open once more', () => !closed());
+  await world.until('said so', () => borrowing.report(world.id).reason === 'AsExpected');
 });
 
 test('ceilings of the policy are what is taken, also when they change', async () => {
@@ -340,6 +351,9 @@ test('PerNode: one for each node over there; one too many takes nothing new, and
   const isClosed = (): boolean =>
     world.virtualNode(second)?.spec.taints?.some(({ key }) => key === 'tributary.dev/closed') ?? false;
   await world.until('the second is closed', isClosed);
+  expect(world.virtualNode(second)?.metadata.annotations?.[ANNOTATION_CLOSED]).toMatch(
+    /lends this node no more/,
+  );
   expect(world.virtualNode(first)?.spec.taints ?? []).toEqual([]);
   // Far longer than pods are given where a peering ends.
   await world.clock.advance(120_000);

@@ -246,7 +246,7 @@ test('what pods get there is what the policy says, and without a policy what the
     offeredStorageClasses: [],
     priorityClasses: [],
     device: false,
-    closed: false,
+    closed: undefined,
   };
   const people = { ...milan, spec: { ...milan.spec, podAdditions: own } };
   expect(updatedVirtualNode(people, desired).spec.podAdditions).toEqual(own);

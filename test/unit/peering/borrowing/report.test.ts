@@ -54,3 +54,21 @@ test('a suspension is shown with its reason, although all that was agreed on is 
     message: 'the provider says: suspended until noon',
   });
 });
+
+test('until the next offer is looked at, an offer that was refused stays so', () => {
+  const status = {
+    decision: 'Refused',
+    reason: 'PriceAboveMaximum',
+    message: 'cpu: 0.03 EUR asked, at most 0.01 EUR wanted',
+    policy: 'bargains',
+    conditions: [{ type: 'VirtualNodeReady', status: 'True', reason: 'AsExpected', message: '1 of 1 ready' }],
+  };
+  const facts = { ...asking(), advertisement: { spec: {}, status } } as unknown as BorrowingFacts;
+  expect(reportOf(facts, { kind: 'keep' })).toEqual({
+    phase: 'Established',
+    reason: 'OfferRefused',
+    message:
+      'no new pods are sent there: AcceptancePolicy bargains refuses the offer: cpu: 0.03 EUR asked, at most 0.01 EUR wanted',
+  });
+  expect(reportOf(facts, { kind: 'sign' } as Step)).toMatchObject({ reason: 'AsExpected' });
+});

@@ -37,6 +37,33 @@ const current = stored(forgeNode(undefined, virtualNode()));
 const ready = (given: Partial<NodeInputs>): object | undefined =>
   forgeNodeStatus(current, inputs(given)).conditions?.find(({ type }) => type === 'Ready');
 
+test.each([
+  [
+    'pods that are there run on',
+    { 'tributary.dev/closed-because': 'too dear' },
+    'no new pods are sent there: too dear; those that are there run on',
+  ],
+  [
+    'or end with the peering',
+    { 'tributary.dev/closed-because': 'the peering ends', 'tributary.dev/ending-since': NOW },
+    'no new pods are sent there: the peering ends; those that are there end',
+  ],
+])('a closed node stays Ready and says why it takes no new pods: %s', (_what, annotations, message) => {
+  const open = virtualNode({ taints: [{ key: 'tributary.dev/closed', effect: 'NoSchedule' }] });
+  const closed = { ...open, metadata: { ...open.metadata, annotations } };
+  expect(ready({ virtualNode: closed })).toMatchObject({
+    status: 'True',
+    reason: 'ForeignClusterClosed',
+    message,
+  });
+  const { conditions } = forgeVirtualNodeStatus({
+    ...inputs({ virtualNode: closed }),
+    namespaces: [],
+    stricterPolicies: [],
+  });
+  expect(conditions?.[0]).toMatchObject({ type: 'Ready', status: 'True', reason: 'Closed', message });
+});
+
 describe('the Node', () => {
   test('set twice is set once', () => {
     expect(forgeNode(current, virtualNode())).toEqual(current);
