@@ -183,7 +183,7 @@ export const ANNOTATION_PLACEMENT_OF_NAMESPACE = 'tributary.dev/placement-of-nam
 export const ANNOTATION_PLACEMENT_RULES = 'tributary.dev/placement-rules';
 /** On such a pod: of virtual nodes that it avoids since it is too large for each node over there, what it has too much of. */
 export const ANNOTATION_TOO_LARGE = 'tributary.dev/too-large-for';
-/** On such a pod: what it costs for each hour on the virtual nodes that it may use, cheapest first; its preferred node affinity says the same. */
+/** On such a pod: what it costs for each hour on the virtual nodes that it may use, cheapest first, as its preferred node affinity says; or why that was not compared. */
 export const ANNOTATION_PREFERRED = 'tributary.dev/preferred';
 /** On a home object: `true` or `false` before what the policy of its kind says; see src/api/reflection.ts. */
 export const ANNOTATION_REFLECT = 'tributary.dev/reflect';

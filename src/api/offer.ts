@@ -54,7 +54,7 @@ export interface ServiceClasses {
 export interface Price {
   /** Decimal amount per unit and hour, for example `0.04`. */
   amount: string;
-  /** ISO 4217, or any word of three to eight letters that both sides understand. */
+  /** ISO 4217, or any word of three to eight letters that both sides understand. Upper and lower case are the same. */
   currency: string;
 }
 

@@ -45,12 +45,32 @@ export function costOf(amounts: Amounts, prices: Prices): Cost | undefined {
     const price = Object.hasOwn(prices, resource) ? prices[resource] : undefined;
     const added = price === undefined ? 0n : milli * scaled(price.amount) * partsFor(resource);
     if (price === undefined || added === 0n) continue;
-    if (currency !== undefined && currency !== price.currency) return undefined;
-    currency = price.currency;
+    const asked = currencyOf(price);
+    if (currency !== undefined && currency !== asked) return undefined;
+    currency = asked;
     parts += added;
   }
   return { parts, currency };
 }
+
+/** `eur` is EUR. */
+export const currencyOf = ({ currency }: Price): string => currency.toUpperCase();
+
+/** In which something is asked for any of these. Throws Invalid for a price that cannot be read. */
+export function currenciesFor(amounts: Amounts, prices: Prices): string[] {
+  const asked = [...amounts].flatMap(([resource, milli]) => {
+    const price = Object.hasOwn(prices, resource) ? prices[resource] : undefined;
+    return price === undefined || milli * scaled(price.amount) === 0n ? [] : [currencyOf(price)];
+  });
+  return [...new Set(asked)].toSorted();
+}
+
+const unitOf = (resource: string): string =>
+  resource === 'cpu' ? 'core' : isCounted(resource) ? 'piece' : 'GiB';
+
+/** `0.04 EUR per core and hour`. */
+export const formatPrice = (resource: string, price: Price): string =>
+  `${price.amount} ${currencyOf(price)} per ${unitOf(resource)} and hour`;
 
 /** Bytes are priced by the GiB, cores and pieces one by one. */
 const partsFor = (resource: string): bigint => (resource === 'cpu' || isCounted(resource) ? GI : 1n);

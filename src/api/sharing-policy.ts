@@ -140,6 +140,8 @@ export const SHARING_POLICY_CONDITIONS = {
   runtimeClass: 'RuntimeClassFound',
   /** Peers may use all of `priorityClasses`; only where the policy names any. */
   priorityClasses: 'PriorityClassesLent',
+  /** All of `prices` are of resources that are lent; only there where the policy names any. */
+  prices: 'PricesApply',
   /** True: pods of peers may be privileged; only there where the policy says so. */
   privileged: 'PeersPrivileged',
   /** True while peers that it no longer selects still have their pods here; only there then. */
@@ -157,6 +159,8 @@ export const SHARING_POLICY_REASONS = {
   runtimeClassMissing: 'RuntimeClassMissing',
   /** A PriorityClass that it lends is not there, or may not be lent. */
   priorityClassNotLent: 'PriorityClassNotLent',
+  /** A price is of a resource that is not lent, which may be a wrong name. */
+  pricedNotLent: 'PricedNotLent',
   endsSoon: 'EndsSoon',
   /** The policy says `podSecurity: privileged`. */
   privileged: 'PodSecurityPrivileged',

@@ -78,7 +78,7 @@ export const prices = (description: string): Schema => ({
       currency: {
         type: 'string',
         description:
-          'ISO 4217, for example EUR, or any word of three to eight letters that both sides understand.',
+          'ISO 4217, for example EUR, or any word of three to eight letters that both sides understand; eur is the same as EUR.',
         pattern: CURRENCY_PATTERN,
         maxLength: 8,
       },

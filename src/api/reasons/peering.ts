@@ -211,6 +211,10 @@ export const SHARING_POLICY_TEXTS: TextsOf<typeof SHARING_POLICY_REASONS> = {
     'A PriorityClass in `priorityClasses` is not there, or pods of it could push out those of others. It is not offered.',
     'Make it with `preemptionPolicy: Never` and a value that is not below `maxPriority`, or take it off the list.',
   ),
+  PricedNotLent: text(
+    'A name in `prices` is of no resource that is lent now: no node counts it, or `withhold` keeps it back. Nobody is asked that price.',
+    'Correct the name (the message says what is lent), or nothing where the resource is lent later.',
+  ),
   PodSecurityPrivileged: text(
     'It says `podSecurity: privileged`: pods of its peers may take over the nodes that they run on.',
     'Nothing, if these clusters have the same owner; otherwise say `baseline`.',

@@ -23,7 +23,7 @@ export interface PreferredTerm {
 interface Preference {
   /** All that the pod is to have, its own first; undefined: as they are. */
   terms: PreferredTerm[] | undefined;
-  /** As people read it; undefined: nothing was compared. */
+  /** As people read it: what was compared, or why it could not be; undefined: there was nothing to compare. */
   mark: string | undefined;
 }
 
@@ -51,8 +51,10 @@ function byPrice(
   const { ranks, others } = comparison;
   // What cannot be compared comes after all that can, and counts as one more.
   const levels = ranks.length + (others.length > 0 ? 1 : 0);
-  if (strategy === 'Local' || ranks.length === 0 || levels < 2 || most < 1) {
-    return { terms: [], mark: undefined };
+  const nothing = strategy === 'Local' || open.length < 2 || most < 1;
+  if (nothing || ranks.length === 0 || levels < 2) {
+    // Where all ask the same, there is nothing to say; where they cannot be compared, there is.
+    return { terms: [], mark: nothing || ranks.length > 0 ? undefined : rankMark(comparison) };
   }
   const term = (rank: number, matchExpressions: NodeExpression[]): PreferredTerm => ({
     weight: weightOf(rank, levels, most),

@@ -1,6 +1,6 @@
 import type { Amounts } from '../../api/amounts.ts';
 import { podRequests } from '../../api/pod-requests.ts';
-import { type Cost, costOf, formatCost, type Prices } from '../../api/prices.ts';
+import { type Cost, costOf, currenciesFor, formatCost, type Prices } from '../../api/prices.ts';
 import type { Pod } from '../../api/wire.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { SelectedNode } from './avoid.ts';
@@ -16,6 +16,8 @@ interface Comparison {
   ranks: Rank[];
   /** What cannot be compared with these, and comes after them; as people read it. */
   others: string[];
+  /** In which they ask; several, and no ranks: none of them counts. */
+  currencies: string[];
 }
 
 /**
@@ -24,19 +26,26 @@ interface Comparison {
  */
 export function ranked(pod: Pod, nodes: readonly SelectedNode[]): Comparison {
   const requests = podRequests(pod);
-  const all = nodes.map(({ name, prices = {} }) => ({ name, cost: readCost(requests, prices) }));
+  const all = nodes.map(({ name, prices = {} }) => ({ name, prices, cost: readCost(requests, prices) }));
   const readable = all.flatMap(({ name, cost }) => (cost === undefined ? [] : [{ name, cost }]));
   const main = mainCurrency(readable);
   const [compared, foreign] = [true, false].map((isMain) =>
     together(readable.filter(({ cost: { currency = main } }) => (currency === main) === isMain)),
   );
+  const isTie = main === undefined;
+  const remark = compared?.length === 0 ? '' : isTie ? ', not compared' : ', in another currency';
   return {
+    currencies: [...new Set(readable.flatMap(({ cost: { currency } }) => currency ?? []))].toSorted(),
     ranks: compared ?? [],
     others: [
-      ...(foreign ?? []).flatMap((rank) => textsOf(rank).map((text) => `${text}, in another currency`)),
+      // By name: an order by figures would look like a rank.
+      ...(foreign ?? [])
+        .flatMap(textsOf)
+        .toSorted()
+        .map((text) => `${text}${remark}`),
       ...all
         .filter(({ cost }) => cost === undefined)
-        .map(({ name }) => `${name}: prices that nobody can add up`),
+        .map(({ name, prices }) => `${name}: ${whyNotReadable(requests, prices)}`),
     ],
   };
 }
@@ -72,14 +81,28 @@ function readCost(requests: Amounts, prices: Prices): Cost | undefined {
   }
 }
 
+/** Of one whose cost is undefined. */
+function whyNotReadable(requests: Amounts, prices: Prices): string {
+  try {
+    const currencies = currenciesFor(requests, prices);
+    const many = currencies.length === 2 ? 'two' : 'several';
+    return `asks in ${many} currencies (${currencies.join(', ')})`;
+  } catch (error) {
+    if (hasCode(error, 'Invalid')) return 'asks a price that cannot be read';
+    throw error;
+  }
+}
+
 /** So many are named. */
 const MOST_NAMED = 16;
 
 const textsOf = ({ cost, names }: Rank): string[] => names.map((name) => `${name}: ${formatCost(cost)}`);
 
-/** What was compared, as people read it. */
-export function rankMark({ ranks, others }: Comparison): string {
+/** What was compared, or why nothing was, as people read it. */
+export function rankMark({ ranks, others, currencies }: Comparison): string {
   const all = [...ranks.flatMap(textsOf), ...others];
   const more = all.length > MOST_NAMED ? [`${all.length - MOST_NAMED} more`] : [];
-  return [...all.slice(0, MOST_NAMED), ...more].join('; ');
+  const said = [...all.slice(0, MOST_NAMED), ...more].join('; ');
+  if (ranks.length > 0) return said;
+  return currencies.length > 1 ? `not compared: ${currencies.join(', ')} (${said})` : `not compared: ${said}`;
 }

@@ -14,7 +14,7 @@ import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { JoinTokens } from '../identity/join-tokens.ts';
-import { freeOf } from '../offer/free.ts';
+import { freeOf, lentNames } from '../offer/free.ts';
 import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { PolicyConditions, PolicyEffect } from '../policy/policy-status.ts';
 import type { LendingSide, PeerIdentity, PeeringReport } from '../ports.ts';
@@ -333,8 +333,10 @@ export class Lending implements LendingSide {
   /** What people are to be told of a policy besides. */
   conditionsOf(policy: SharingPolicy): PolicyConditions {
     const hasRuntimeClass = (name: string): boolean => this.#runtimeClasses.get(name) !== undefined;
-    const { priorityClasses } = this.#stock.stock();
-    return policyConditions(policy, { peers: this.#under(policy), hasRuntimeClass, priorityClasses });
+    const stock = this.#stock.stock();
+    const { priorityClasses } = stock;
+    const found = { hasRuntimeClass, priorityClasses, lent: lentNames(stock, policy) };
+    return policyConditions(policy, { peers: this.#under(policy), ...found });
   }
 
   #under({ metadata: { name } }: SharingPolicy): PeeringRequest[] {

@@ -15,18 +15,21 @@ export interface PolicyFindings {
   peers: readonly PeeringRequest[];
   hasRuntimeClass: (name: string) => boolean;
   priorityClasses: readonly StockPriority[];
+  /** Names of resources that it lends. */
+  lent: readonly string[];
 }
 
 /** Of a SharingPolicy, from what it says and what was found. Pure. */
 export function policyConditions(
   policy: SharingPolicy,
-  { peers, hasRuntimeClass, priorityClasses: found }: PolicyFindings,
+  { peers, hasRuntimeClass, priorityClasses: found, lent }: PolicyFindings,
 ): PolicyConditions {
-  const { kinds, runtimeClass, priorityClasses, privileged, ending } = SHARING_POLICY_CONDITIONS;
+  const { kinds, runtimeClass, priorityClasses, prices, privileged, ending } = SHARING_POLICY_CONDITIONS;
   return {
     [kinds]: kindsCondition(policy, peers),
     [runtimeClass]: runtimeCondition(policy, hasRuntimeClass),
     [priorityClasses]: priorityCondition(policy, found),
+    [prices]: pricesCondition(policy, lent),
     [privileged]: privilegedCondition(policy),
     [ending]: endingCondition(policy, peers),
   };
@@ -58,6 +61,23 @@ function priorityCondition(
   const more = complaints.length > MOST_NAMED ? '; ...' : '';
   const message = `not lent: ${complaints.slice(0, MOST_NAMED).join('; ')}${more}`;
   return condition(of, false, REASONS.priorityClassNotLent, message);
+}
+
+/** A price that nobody pays: a wrong name would make the resource free. It is no mistake where the resource comes later. */
+function pricesCondition(
+  { spec: { prices = {} }, metadata }: SharingPolicy,
+  lent: readonly string[],
+): WantedCondition | undefined {
+  const names = Object.keys(prices);
+  if (names.length === 0) return undefined;
+  const of = { type: SHARING_POLICY_CONDITIONS.prices, metadata };
+  const odd = names.filter((name) => !lent.includes(name));
+  if (odd.length === 0) return condition(of, true, REASONS.ok, 'all prices are of resources that are lent');
+  const more = odd.length > MOST_NAMED ? ', ...' : '';
+  const message =
+    `nothing that is lent has the name ${odd.slice(0, MOST_NAMED).join(', ')}${more}, so that nobody is asked that price; lent are ` +
+    `${lent.slice(0, MOST_LENT).join(', ')}${lent.length > MOST_LENT ? ', ...' : ''}. Correct the name, or lend the resource`;
+  return condition(of, false, REASONS.pricedNotLent, message);
 }
 
 function privilegedCondition({ spec, metadata }: SharingPolicy): WantedCondition | undefined {
@@ -106,6 +126,7 @@ function endingCondition(
 }
 
 const MOST_NAMED = 5;
+const MOST_LENT = 16;
 
 const condition = (
   { type, metadata: { generation } }: { type: string; metadata: SharingPolicy['metadata'] },

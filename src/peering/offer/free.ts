@@ -8,9 +8,11 @@ import {
   isOfNodes,
   parseNamed,
   raiseTo,
+  STORAGE,
   type Sums,
 } from '../../api/amounts.ts';
 import { MAX_RESOURCES } from '../../api/limits.ts';
+import { readableAmounts } from '../../api/pod-requests.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import { tolerates } from '../../api/taints.ts';
 import type { ResourceList } from '../../api/wire.ts';
@@ -128,4 +130,12 @@ export function freeOf(stock: Stock, policy: SharingPolicy, promised: Promises):
   const nodes = lendingNodes(stock, spec);
   const free = freeInAll(nodes, stock, { consumer: undefined, promised });
   return formatAmounts(new Map(lendableResources(nodes, spec).map((name) => [name, amountOf(free, name)])));
+}
+
+/** Names of what this policy lends, whether or not any of it is free now. Pure. */
+export function lentNames(stock: Stock, { spec }: SharingPolicy): string[] {
+  const nodes = [...lendingNodes(stock, spec), ...[...stock.devices.values()].flat()];
+  const { limits = {}, withhold = [] } = spec;
+  const hasStorage = amountOf(readableAmounts(limits), STORAGE) > 0n && !withhold.includes(STORAGE);
+  return [...lendableResources(nodes, spec), ...(hasStorage ? [STORAGE] : [])];
 }

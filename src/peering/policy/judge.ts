@@ -2,7 +2,7 @@ import type { AcceptancePolicy, AcceptancePolicySpec } from '../../api/acceptanc
 import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
 import { amountOf, type Amounts, formatAmount, MILLI, parseNamed, roundDown } from '../../api/amounts.ts';
 import type { Offer } from '../../api/offer.ts';
-import { compareDecimals } from '../../api/prices.ts';
+import { compareDecimals, currencyOf } from '../../api/prices.ts';
 import type { ResourceList } from '../../api/wire.ts';
 
 type OfferVerdict = { accepted: true; resources: ResourceList } | OfferRejection;
@@ -56,14 +56,14 @@ function tooLittle(offered: Amounts, { minimum = {} }: AcceptancePolicySpec): Of
   return undefined;
 }
 
-/** Two currencies cannot be compared, so a price in another one is above any maximum. */
+/** Two currencies (upper and lower case are one) cannot be compared, so a price in another one is above any maximum. */
 function tooDear({ prices }: Offer, { maxPrices = {} }: AcceptancePolicySpec): OfferRejection | undefined {
   for (const [resource, most] of Object.entries(maxPrices)) {
     const asked = Object.hasOwn(prices, resource) ? prices[resource] : undefined;
     if (asked === undefined || compareDecimals(asked.amount, '0') === 0) continue;
-    const isComparable = asked.currency === most.currency;
+    const isComparable = currencyOf(asked) === currencyOf(most);
     if (isComparable && compareDecimals(asked.amount, most.amount) <= 0) continue;
-    const figures = `${asked.amount} ${asked.currency} asked, at most ${most.amount} ${most.currency} wanted`;
+    const figures = `${asked.amount} ${currencyOf(asked)} asked, at most ${most.amount} ${currencyOf(most)} wanted`;
     return refuse('tooDear', `${resource}: ${figures}${isComparable ? '' : ', and currencies differ'}`);
   }
   return undefined;

@@ -39,6 +39,12 @@ test.each<[string, ResourceList, Prices, string | undefined]>([
     undefined,
   ],
   [
+    'upper and lower case',
+    { cpu: '1', memory: '1Gi' },
+    { cpu: eur('1'), memory: { amount: '1', currency: 'eur' } },
+    '2 EUR/h',
+  ],
+  [
     'a second currency in which nothing is asked',
     { cpu: '1', memory: '1Gi' },
     { cpu: eur('1'), memory: { amount: '0', currency: 'USD' } },

@@ -13,10 +13,11 @@ const PRIORITIES = [
   { name: 'loud', value: 100, preempts: true },
   { name: 'low', value: -1, preempts: false },
 ];
+const LENT = ['cpu', 'memory', 'pods', 'example.com/gpu'];
 const conditionsOf = (spec: Partial<SharingPolicy['spec']>, peers: PeeringRequest[] = []): PolicyConditions =>
   policyConditions(
     { metadata: { name: 'p', generation: 3 }, spec: { peers: {}, ...spec } } as unknown as SharingPolicy,
-    { peers, hasRuntimeClass: (name) => name === 'gvisor', priorityClasses: PRIORITIES },
+    { peers, hasRuntimeClass: (name) => name === 'gvisor', priorityClasses: PRIORITIES, lent: LENT },
   );
 const peer = (status: 'True' | 'False', reason: string): PeeringRequest =>
   ({
@@ -69,6 +70,24 @@ test.each([
   expect(conditions['PriorityClassesLent']).toMatchObject({ type: 'PriorityClassesLent', ...wanted });
 });
 
+test.each([
+  [['cpu', 'example.com/gpu'], { status: 'True', reason: 'AsExpected', observedGeneration: 3 }],
+  [
+    ['cpus', 'CPU', 'cpu'],
+    {
+      status: 'False',
+      reason: 'PricedNotLent',
+      message:
+        'nothing that is lent has the name cpus, CPU, so that nobody is asked that price; lent are cpu, memory, pods, example.com/gpu. ' +
+        'Correct the name, or lend the resource',
+    },
+  ],
+  [['a', 'b', 'c', 'd', 'e', 'f'], { message: expect.stringContaining(' a, b, c, d, e, ..., ') }],
+])('of prices for %j it says %j', (names, wanted) => {
+  const prices = Object.fromEntries(names.map((name) => [name, { amount: '0.02', currency: 'EUR' }]));
+  expect(conditionsOf({ prices })['PricesApply']).toMatchObject({ type: 'PricesApply', ...wanted });
+});
+
 test('that pods of peers may be privileged it says in so many words', () => {
   expect(conditionsOf({ podSecurity: 'privileged' })['PeersPrivileged']).toMatchObject({
     status: 'True',
@@ -81,6 +100,7 @@ test('of what the policy does not name there is to be no condition', () => {
   expect(conditionsOf({})).toStrictEqual({
     KindsReflectable: undefined,
     PriorityClassesLent: undefined,
+    PricesApply: undefined,
     PeersEndSoon: undefined,
     PeersPrivileged: undefined,
     RuntimeClassFound: undefined,

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { SharingPolicySpec } from '../../../../src/api/sharing-policy.ts';
-import { lendingNodes } from '../../../../src/peering/offer/free.ts';
+import { lendingNodes, lentNames } from '../../../../src/peering/offer/free.ts';
 import { aNode, lendingPolicy, stockOf } from '../support/stock.ts';
 
 test.each<[string, boolean, object[]]>([
@@ -23,3 +23,15 @@ test.each<[string, boolean, object[]]>([
     );
   },
 );
+
+test('lent is what nodes count and the policy does not hold back, and storage as far as it is limited', () => {
+  const stock = stockOf([aNode('n')]);
+  const policy = lendingPolicy();
+  const names = (spec: Partial<SharingPolicySpec>): string[] =>
+    lentNames(stock, { ...policy, spec: { ...policy.spec, ...spec } });
+  expect(names({})).toEqual(expect.arrayContaining(['cpu', 'memory', 'pods']));
+  expect(names({})).not.toContain('storage');
+  expect(names({ limits: { storage: '10Gi' }, withhold: ['pods'] })).toContain('storage');
+  expect(names({ withhold: ['pods'] })).not.toContain('pods');
+  expect(names({ limits: { storage: 'much' } })).not.toContain('storage');
+});

@@ -27,6 +27,7 @@ test.each<[string, Partial<AcceptancePolicySpec>, Record<string, string>]>([
   ['none of it, and says so', { ceilings: { 'nvidia.com/gpu': '0' } }, { 'nvidia.com/gpu': '0' }],
   ['nothing of what was not offered', { ceilings: { 'amd.com/gpu': '1' } }, {}],
   ['what reaches the minimum', { minimum: { cpu: '4', memory: '8192Mi' } }, {}],
+  ['the currency in lower case', { maxPrices: { cpu: { amount: '0.04', currency: 'eur' } } }, {}],
   ['what costs no more than that', { maxPrices: { cpu: { amount: '0.0400', currency: 'EUR' } } }, {}],
   ['what costs nothing', { maxPrices: { memory: { amount: '0', currency: 'CHF' } } }, {}],
   ['a price of zero in any currency', { maxPrices: { pods: { amount: '0', currency: 'CHF' } } }, {}],
