@@ -5,6 +5,7 @@ import { LABEL_PROVIDER } from '../api/names.ts';
 import type { Price } from '../api/offer.ts';
 import type { PeeringRequest } from '../api/peering-request.ts';
 import type { Tunnel } from '../api/tunnel.ts';
+import { formatPrice } from '../api/prices.ts';
 import { VIRTUAL_NODE_REASONS, type VirtualNode } from '../api/virtual-node.ts';
 import { present } from '../lib/fields.ts';
 import type { Facts, PodCounts } from './facts.ts';
@@ -139,8 +140,8 @@ function offerModel({ metadata, spec, status = {} }: Advertisement): DecisionMod
   };
 }
 
-const priceLine = ([resource, { amount, currency }]: [string, Price]): string =>
-  word(`${resource} ${amount} ${currency}/h`);
+const priceLine = ([resource, price]: [string, Price]): string =>
+  word(`${resource} ${formatPrice(resource, price)}`);
 
 function tunnelModel({ status = {} }: Tunnel): TunnelModel {
   const ready = status.conditions?.find(({ type }) => type === 'Ready');

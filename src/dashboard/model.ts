@@ -42,7 +42,7 @@ export interface DecisionModel {
   resources?: Record<string, string>;
   /** Used of what we promised. */
   used?: Record<string, string>;
-  /** For example `cpu: 0.04 EUR`. */
+  /** For example `cpu 0.04 EUR per core and hour`. */
   prices?: string[];
 }
 

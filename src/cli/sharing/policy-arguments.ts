@@ -11,6 +11,7 @@ import { errorMessage } from '../../lib/errors.ts';
 import type { ArgumentSpec, Options } from '../command.ts';
 import { chosen, type CommandLine, listOf, wrongForm } from '../command-line.ts';
 import { OVERWRITE } from '../overwrite.ts';
+import { pricesFrom } from './prices.ts';
 import { findCluster, idOf } from '../peering/foreign-clusters.ts';
 
 export interface PolicyArguments<Spec> {
@@ -41,6 +42,10 @@ export const SHARE_OPTIONS: Options = {
   memory: { value: 'AMOUNT', text: 'never more memory than this' },
   pods: { value: 'N', text: 'never more pods than this' },
   storage: { value: 'AMOUNT', text: 'volumes, in all; none without this' },
+  prices: {
+    value: 'RESOURCE=PRICE,...',
+    text: 'what is asked for a core, a GiB or a piece and hour, such as cpu=0.02EUR,memory=0.005EUR',
+  },
   approval: {
     value: 'HOW',
     text: 'who decides when one of them asks',
@@ -64,6 +69,10 @@ export const ACCEPT_OPTIONS: Options = {
   cpu: { value: 'AMOUNT', text: 'take no more CPU of an offer than this' },
   memory: { value: 'AMOUNT', text: 'take no more memory of an offer than this' },
   pods: { value: 'N', text: 'take no more pods of an offer than this' },
+  'max-prices': {
+    value: 'RESOURCE=PRICE,...',
+    text: 'refuse offers that ask more for a core, a GiB or a piece and hour, such as cpu=0.03EUR',
+  },
   approval: {
     value: 'HOW',
     text: 'Automatic asks for offers and takes them',
@@ -85,6 +94,7 @@ export function parseShare(line: CommandLine): PolicyArguments<SharingPolicySpec
   return common<SharingPolicySpec>(line, {
     ...(values['percent'] !== undefined && { sharePercent: percent(values['percent']) }),
     ...(limits && { limits }),
+    ...(values['prices'] !== undefined && { prices: pricesFrom('--prices', values['prices']) }),
     ...chosen<SharingPolicySpec>(values['approval'], 'approval'),
     ...chosen<SharingPolicySpec>(values['pod-security'], 'podSecurity'),
   });
@@ -101,6 +111,9 @@ export function parseAccept(line: CommandLine): PolicyArguments<AcceptancePolicy
     }),
     ...(minimum && { minimum }),
     ...(ceilings && { ceilings }),
+    ...(values['max-prices'] !== undefined && {
+      maxPrices: pricesFrom('--max-prices', values['max-prices']),
+    }),
     ...chosen<AcceptancePolicySpec>(values['approval'], 'approval'),
     ...chosen<AcceptancePolicySpec>(values['shape'], 'shape'),
   });

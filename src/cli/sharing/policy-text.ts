@@ -1,5 +1,6 @@
 /** Values of policies in words. Pure. */
 import type { PeerSelector } from '../../api/peer-selector.ts';
+import { formatPrice, type Prices } from '../../api/prices.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { isFields } from '../../lib/fields.ts';
 
@@ -27,9 +28,16 @@ export const amountsText = (amounts: ResourceList): string =>
     .map(([resource, amount]) => `${resource} ${amount}`)
     .join(', ');
 
+/** `cpu 0.02 EUR per core and hour`. */
+export const pricesText = (prices: Prices): string =>
+  Object.entries(prices)
+    .map(([resource, price]) => `${resource} ${formatPrice(resource, price)}`)
+    .join(', ');
+
 /** Of a field of a policy that the command line can write. */
 export function valueText(field: string, value: unknown): string {
   if (field === 'peers') return peersText(value as PeerSelector);
+  if (field === 'prices' || field === 'maxPrices') return pricesText(value as Prices);
   if (isFields(value)) return amountsText(value as ResourceList);
   return Array.isArray(value) ? value.join(', ') : String(value);
 }

@@ -44,6 +44,10 @@ export const shareCommand: Command = clusterCommand({
       does: 'Lend a fifth of what is free, at most 16 CPUs, to the clusters that hold our key',
     },
     {
+      line: 'tributary policy share milan --peers milan --prices cpu=0.02EUR,memory=0.005EUR',
+      does: 'Ask for a price, per core or GiB and hour',
+    },
+    {
       line: 'tributary policy share milan --peers milan --dry-run',
       does: 'Print the policy for one cluster',
     },

@@ -6,6 +6,7 @@ import {
 } from '../../api/acceptance-policy.ts';
 import { ANNOTATION_END_NOW } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
+import type { Prices } from '../../api/prices.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import { type SharingPolicy, sharingPolicies, type SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
@@ -18,7 +19,7 @@ import { formatOf, OUTPUT, printedAs } from '../output.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { table } from '../peering/terminal-text.ts';
 import { POLICY_NAME } from './policy-arguments.ts';
-import { amountsText, peersText } from './policy-text.ts';
+import { amountsText, peersText, pricesText } from './policy-text.ts';
 import { acceptCommand, shareCommand } from './policy-write.ts';
 
 type Policy = SharingPolicy | AcceptancePolicy;
@@ -60,16 +61,23 @@ const row = (does: Does, { metadata, spec, status }: Policy, amount: string): st
   String(status?.peers?.length ?? 0),
 ];
 
-const lentText = ({ sharePercent = 50, limits }: SharingPolicySpec): string =>
-  [`${sharePercent} %`, ...bound('at most', limits)].join(', ');
+const lentText = ({ sharePercent = 50, limits, prices }: SharingPolicySpec): string =>
+  [[`${sharePercent} %`, ...bound('at most', limits)].join(', '), ...priced('for', prices)].join('; ');
 
-function takenText({ minimum, ceilings }: AcceptancePolicySpec): string {
-  const parts = [...bound('at least', minimum), ...bound('at most', ceilings)];
+function takenText({ minimum, ceilings, maxPrices }: AcceptancePolicySpec): string {
+  const parts = [
+    ...bound('at least', minimum),
+    ...bound('at most', ceilings),
+    ...priced('for at most', maxPrices),
+  ];
   return parts.length === 0 ? 'all that is offered' : parts.join('; ');
 }
 
 const bound = (which: string, amounts: ResourceList = {}): string[] =>
   Object.keys(amounts).length === 0 ? [] : [`${which} ${amountsText(amounts)}`];
+
+const priced = (which: string, prices: Prices = {}): string[] =>
+  Object.keys(prices).length === 0 ? [] : [`${which} ${pricesText(prices)}`];
 
 interface DeleteArguments {
   name: string;

@@ -1,4 +1,5 @@
 import { ANNOTATION_NO_SCALE_DOWN, ANNOTATION_NODE_SIZES, ANNOTATION_PRICES } from '../../api/names.ts';
+import { formatPrice } from '../../api/prices.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import { present } from '../../lib/fields.ts';
 
@@ -10,7 +11,7 @@ export function nodeAnnotationsOf({ spec }: VirtualNode): Record<string, string>
   const { nodeSizes, prices = {}, annotations } = spec;
   const sizes = nodeSizes?.map((size) => listed(Object.entries<string | number>(size))).join('; ');
   const asked = listed(
-    Object.entries(prices).map(([resource, { amount, currency }]) => [resource, `${amount} ${currency}`]),
+    Object.entries(prices).map(([resource, price]) => [resource, formatPrice(resource, price)]),
   );
   return {
     [ANNOTATION_NO_SCALE_DOWN]: 'true',

@@ -49,6 +49,43 @@ test('what is taken', async () => {
   });
 });
 
+describe('prices', () => {
+  test('are written for each resource, in one case', async () => {
+    const line = ['share', 'friends', '--anyone', '--prices', 'cpu=0.02eur, memory=0.005 EUR'];
+    expect((await world.run(policyCommand, line)).code).toBe(0);
+    expect(spec(SHARING)).toMatchObject({
+      prices: { cpu: { amount: '0.02', currency: 'EUR' }, memory: { amount: '0.005', currency: 'EUR' } },
+    });
+    const { err } = await world.run(policyCommand, 'share friends --prices cpu=0.03EUR');
+    expect(err).toContain(
+      'has prices: cpu 0.02 EUR per core and hour, memory 0.005 EUR per GiB and hour; to change that',
+    );
+    expect((await world.run(policyCommand, 'list')).out).toContain(
+      '50 %; for cpu 0.02 EUR per core and hour',
+    );
+  });
+
+  test('that are the most wanted', async () => {
+    await world.run(policyCommand, 'accept friends --anyone --max-prices cpu=0.03EUR');
+    expect(spec(ACCEPTING)).toMatchObject({ maxPrices: { cpu: { amount: '0.03', currency: 'EUR' } } });
+    expect((await world.run(policyCommand, 'list')).out).toContain(
+      'for at most cpu 0.03 EUR per core and hour',
+    );
+  });
+
+  test.each([
+    ['cpu=0.02', 'must be a list such as cpu=0.02EUR,memory=0.005EUR, not "cpu=0.02"'],
+    ['cpu=1e3EUR', 'not "cpu=1e3EUR"'],
+    ['cpu=.5EUR', 'not "cpu=.5EUR"'],
+    ['cpus=1EUR', '"cpus" is no resource that a cluster lends: those are cpu, ephemeral-storage'],
+    ['cpu=1EUR,cpu=2EUR', 'names cpu twice'],
+  ])('%s is refused', async (text, message) => {
+    const { code, err } = await world.run(policyCommand, `share friends --anyone --prices ${text}`);
+    expect(code).toBe(2);
+    expect(err).toContain(message);
+  });
+});
+
 test('--dry-run prints it, and writes nothing', async () => {
   const { code, out } = await world.run(policyCommand, `share friends --peers ${MILAN} --dry-run`);
   expect([code, out]).toEqual([

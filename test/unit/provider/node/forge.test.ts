@@ -142,7 +142,7 @@ describe('the Node', () => {
     expect(node.metadata.labels).toMatchObject({ 'node-role.kubernetes.io/virtual': '' });
     expect(node.metadata.annotations).toMatchObject({
       'tributary.dev/node-sizes': 'cpu 16, memory 32Gi; cpu 4, memory 64Gi',
-      'tributary.dev/prices': 'cpu 0.04 EUR, memory 0.005 EUR',
+      'tributary.dev/prices': 'cpu 0.04 EUR per core and hour, memory 0.005 EUR per GiB and hour',
       'cluster-autoscaler.kubernetes.io/scale-down-disabled': 'true',
     });
     const later = forgeNode(stored(node), virtualNode()).metadata.annotations;
