@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import type { Pod } from '../../../src/api/wire.ts';
+import type { SharingPolicy } from '../../../src/api/sharing-policy.ts';
+import type { Node, Pod } from '../../../src/api/wire.ts';
 import { parseQuantity } from '../../../src/lib/quantity.ts';
 import { deploymentPath, podPath } from '../../support/e2e/api.ts';
 import { containersOf, isNodeReady, isPending, Peers } from '../../support/e2e/peers.ts';
@@ -32,6 +33,9 @@ const amount = (
   node: { status?: { allocatable?: Record<string, string> } } | undefined,
   resource: string,
 ): number => parseQuantity(node?.status?.allocatable?.[resource] ?? '0');
+
+const readyOf = (node: Node | undefined): string =>
+  node?.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
 
 async function removeDeployment(name: string): Promise<void> {
   await peers.rome.remove(`${deploymentPath(NAMESPACE, name)}?propagationPolicy=Foreground`);
@@ -111,6 +115,36 @@ describe('one virtual node for all of milan', () => {
       containersOf(pods),
     );
     await removeDeployment('web');
+  });
+
+  test('a price that is too high lets no new pods in, and all say why until it is lower', async () => {
+    const pod = await peers.runPod(NAMESPACE, aPod('stays', undefined, onMilan), isReady);
+    await peers.rome.patch(ACCEPTANCE, { spec: { maxPrices: { cpu: { amount: '0.01', currency: 'EUR' } } } });
+    await peers.milan.patch(SHARING, {
+      spec: { prices: { cpu: { amount: '0.03', currency: 'eur' }, cpus: { amount: '1', currency: 'EUR' } } },
+    });
+    const why =
+      'no new pods are sent there: AcceptancePolicy test refuses the offer: cpu: 0.03 EUR asked, at most 0.01 EUR wanted';
+    const [closed] = await peers.untilNodes('say why they take no new pods', ([node]) =>
+      readyOf(node).startsWith(why),
+    );
+    expect(isNodeReady(closed)).toBe(true);
+    await until('the ForeignCluster says so', async () => {
+      const { outgoing } = (await peers.cluster('rome'))?.status ?? {};
+      return outgoing?.reason === 'OfferRefused' && outgoing.phase === 'Established';
+    });
+    expect(await peers.ask('tributary --context rome peerings')).toContain(`closed (${why})`);
+    expect(await peers.ask('tributary --context rome doctor || true')).toContain(why);
+    await peers.runPod(NAMESPACE, aPod('late', undefined, onMilan), isPending);
+    await until('the SharingPolicy names the price of nothing', async () => {
+      const policy = await peers.milan.get<SharingPolicy>(SHARING);
+      return policy?.status?.conditions?.some(({ reason }) => reason === 'PricedNotLent') === true;
+    });
+    await peers.milan.patch(SHARING, { spec: { prices: { cpu: { amount: '0.01' }, cpus: null } } });
+    await peers.untilPod(NAMESPACE, 'late', isReady);
+    expect(readyOf((await peers.nodes())[0])).toBe('the foreign cluster takes pods');
+    expect(containersOf([(await peers.rome.pod(NAMESPACE, 'stays')) ?? pod])).toEqual(containersOf([pod]));
+    await removePods('stays', 'late');
   });
 
   test('PerNode: what fits no node over there is not attracted; a node that goes is left when it is empty', async () => {
