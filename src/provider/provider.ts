@@ -211,10 +211,9 @@ export class Provider {
   #contextOf(homeNamespace: string): ForgeContext | undefined {
     const mapping = this.tenants.of(homeNamespace)?.mapping;
     if (mapping === undefined) return undefined;
-    const { virtualNode, nodeAddress } = this.#options;
     const { homeApiServer, homeDns, network, returned, policies, tenants, nodeName } = this;
-    const parts = { nodeName, nodeAddress, homeApiServer, homeDns, network, returned, policies, tenants };
-    return forgeContext(mapping, { ...parts, virtualNode: this.virtualNode ?? virtualNode });
+    const own = { nodeName, nodeAddress: this.#options.nodeAddress, virtualNode: this.#lastSeen() };
+    return forgeContext(mapping, { ...own, homeApiServer, homeDns, network, returned, policies, tenants });
   }
 
   /** What must run before the kubelet API, in this order. */
