@@ -22,7 +22,7 @@ help:
 	@echo 'make test-long          the same with the long variants, which it names'
 	@echo "make conformance        Kubernetes' own suite, directly and through a virtual node: what differs [FOCUS=REGEXP]"
 	@echo 'make check              format, lint, types, generated files, of all files'
-	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
+	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]; real ones enforce NetworkPolicies'
 	@echo 'make lab-down           takes them down, also after a crash; not while a program works with them'
 	@echo 'make bench              1,000 pods against a null mirror [ROUNDS=5], then churn [MINUTES=10]'
 	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'

@@ -20,8 +20,9 @@ export type LabCommand =
 
 export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
 
-  up [--workload containers|kwok] [--clusters home,foreign,...] [--nodes N] [--no-metrics]
-                      brings clusters up; containers (default) are real and need root, kwok needs nothing
+  up [--workload containers|kwok] [--clusters home,foreign,...] [--nodes N] [--no-metrics] [--no-policies]
+                      brings clusters up; containers (default) are real and need root, kwok needs nothing. Real ones
+                      enforce NetworkPolicies; with --no-policies these are only objects
   status              lists clusters, nodes and daemons
   kubeconfig CLUSTER  prints the path of an administrator's kubeconfig
   load-image IMAGE|FILE [--clusters NAME,...]
@@ -42,6 +43,7 @@ const OPTIONS = {
   clusters: { type: 'string' },
   nodes: { type: 'string', default: '1' },
   'no-metrics': { type: 'boolean', default: false },
+  'no-policies': { type: 'boolean', default: false },
   directory: { type: 'string' },
   force: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
@@ -87,14 +89,20 @@ function upOptions(values: {
   clusters?: string;
   nodes: string;
   'no-metrics': boolean;
+  'no-policies': boolean;
   directory?: string;
 }): LabOptions {
   const nodes = parseNodes(values.nodes);
-  const metrics = values['no-metrics'] ? { metricsServer: false } : {};
+  const workload = parseWorkload(values.workload);
+  const extras = {
+    ...(values['no-metrics'] && { metricsServer: false }),
+    // People who write a policy expect that somebody enforces it.
+    ...(workload === 'containers' && !values['no-policies'] && { networkPolicies: true }),
+  };
   return {
     name: values.name,
-    workload: parseWorkload(values.workload),
-    clusters: (values.clusters ?? DEFAULT_CLUSTERS).split(',').map((name) => ({ name, nodes, ...metrics })),
+    workload,
+    clusters: (values.clusters ?? DEFAULT_CLUSTERS).split(',').map((name) => ({ name, nodes, ...extras })),
     ...(values.directory === undefined ? {} : { directory: values.directory }),
   };
 }

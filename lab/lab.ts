@@ -229,7 +229,7 @@ function checkSame(existing: LabSpec, options: LabOptions): void {
   if (isDeepStrictEqual(wanted, existing)) return;
   const names = existing.clusters.map(({ name, nodeCount }) => `${name} (${nodeCount})`).join(', ');
   throw new Error(
-    `lab ${existing.name} is already up, but with other clusters: ${existing.workload}, ${names}. ` +
+    `lab ${existing.name} is already up, but with other clusters or options: ${existing.workload}, ${names}. ` +
       'Take it down first, or choose another name',
   );
 }

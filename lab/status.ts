@@ -29,6 +29,7 @@ export function describeLab(name: string, state: LabState): string[] {
     const access = state.clusters.get(cluster.name);
     lines.push(
       `  ${cluster.name}  pods ${cluster.podCidr}  services ${cluster.serviceCidr}  ${access?.server ?? 'not ready'}`,
+      `    NetworkPolicies ${cluster.networkPolicies ? 'are enforced' : 'are not enforced'}`,
     );
     for (const node of cluster.nodes) lines.push(`    ${node.name}  ${node.address}  netns ${node.netns}`);
     if (access) lines.push(`    kubeconfig ${access.kubeconfig}`);

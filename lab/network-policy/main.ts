@@ -14,7 +14,25 @@ import type { Namespace, NetworkPolicy, Pod, World } from './model.ts';
 const COLLECT_MS = 500;
 const KINDS = ['/api/v1/pods', '/api/v1/namespaces', '/apis/networking.k8s.io/v1/networkpolicies'] as const;
 
-const [server = '', directory = '', node = ''] = process.argv.slice(2);
+const USAGE = `usage: node lab/network-policy/main.ts SERVER PKI-DIRECTORY NODE
+
+Enforces the NetworkPolicies of a cluster for the pods of one node, with nftables, in the network namespace that it is started in.
+A lab starts it on each real node (npm run lab -- up); npm run lab -- status says whether it runs.
+
+  SERVER         https://ADDRESS:PORT of the API server
+  PKI-DIRECTORY  keys of the lab's cluster
+  NODE           name of the Node`;
+
+const given = process.argv.slice(2);
+const [server = '', directory = '', node = ''] = given;
+if (given.includes('--help') || given.includes('-h')) {
+  console.log(USAGE);
+  process.exit(0);
+}
+if (given.length !== 3 || given.some((argument) => argument.startsWith('-'))) {
+  console.error(USAGE);
+  process.exit(2);
+}
 const pki = await ClusterPki.load(directory);
 const api = new KubeApi({ server, caCert: pki.authority.cert, client: pki.admin });
 let inForce = '';

@@ -3,4 +3,7 @@ import { follow } from './support/follow.ts';
 import { readerAt } from './support/clusters.ts';
 import { WITHOUT_PEERING } from './support/readings.ts';
 
-follow(WITHOUT_PEERING, async () => readerAt([{ name: 'home' }, { name: 'foreign' }]));
+/** As `make lab-up` makes them. */
+const CLUSTERS = ['home', 'foreign'].map((name) => ({ name, networkPolicies: true }));
+
+follow(WITHOUT_PEERING, async () => readerAt(CLUSTERS));

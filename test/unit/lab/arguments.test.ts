@@ -10,10 +10,17 @@ describe('parseArguments', () => {
         name: 'lab',
         workload: 'containers',
         clusters: [
-          { name: 'home', nodes: 1 },
-          { name: 'foreign', nodes: 1 },
+          { name: 'home', nodes: 1, networkPolicies: true },
+          { name: 'foreign', nodes: 1, networkPolicies: true },
         ],
       },
+    });
+  });
+
+  test('nobody enforces policies where that is not wanted', () => {
+    expect(parseArguments(['up', '--no-policies', '--clusters', 'home'])).toEqual({
+      verb: 'up',
+      options: { name: 'lab', workload: 'containers', clusters: [{ name: 'home', nodes: 1 }] },
     });
   });
 

@@ -6,6 +6,7 @@ import { objectPath } from '../../../lab/kube-api.ts';
 import { packageProgram } from '../../../lab/packages.ts';
 import { labPaths, runRoot } from '../../../lab/paths.ts';
 import { missing, type Machine } from '../../../lab/preflight.ts';
+import { resolveSpec } from '../../../lab/spec.ts';
 import { describeLab } from '../../../lab/status.ts';
 import { replay } from '../../../lab/journal.ts';
 import { together } from '../../../lab/together.ts';
@@ -111,4 +112,19 @@ describe('together', () => {
 
 test('a lab without a journal is not up', () => {
   expect(describeLab('x', replay(''))).toEqual(['lab x: not up']);
+});
+
+test.each([
+  [true, '    NetworkPolicies are enforced'],
+  [false, '    NetworkPolicies are not enforced'],
+])('status says whether policies count: %j', (networkPolicies, line) => {
+  const spec = resolveSpec({
+    name: 'x',
+    workload: 'containers',
+    clusters: [{ name: 'home', networkPolicies }],
+    underlay: { subnet: 0 },
+    runDirectory: '/run/x',
+    dataDirectory: '/data/x',
+  });
+  expect(describeLab('x', replay(`${JSON.stringify({ kind: 'lab', spec })}\n`))).toContain(line);
 });
