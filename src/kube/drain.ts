@@ -2,6 +2,7 @@ import { isGuest, isOfDaemonSet } from '../api/pod.ts';
 import { pods } from '../api/resources.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Random } from '../lib/backoff.ts';
+import { eachAtOnce } from '../lib/each-at-once.ts';
 import type { ClusterBasics } from './client.ts';
 import { type DrainLimits, type DrainState, type Stage, awayForMs, stageOf } from './drain-stage.ts';
 import { aboutPod, type EventRecorder } from './events.ts';
@@ -28,7 +29,18 @@ export interface Drained {
   untilMs?: number;
   /** Pods that others end, to make them anew: left alone until they do, as long as the stages can last. */
   spares?: ((pod: Pod) => boolean) | undefined;
+  /** Asked about each pod before it is ended. Default: none is made anew. */
+  makeAnew?: MakeAnew | undefined;
 }
+
+/**
+ * Makes sure that the pod is made anew once it has ended, where somebody wants that and nobody else does it. `mayEnd` false: that
+ * is not stored, so the pod is left alone until pods are ended by force; `held`: because a budget holds it.
+ */
+export type MakeAnew = (
+  pod: Pod,
+  terms: { budgetsUntil: number; signal: AbortSignal },
+) => Promise<{ mayEnd: boolean; held?: Held }>;
 
 /** Clocks differ, and a deletion has to arrive over there. */
 const SLACK_MS = 5000;
@@ -64,6 +76,9 @@ export class NodeDrain {
     const isSpared = (pod: Pod): boolean =>
       pod.metadata.deletionTimestamp === undefined && !isLast && spares?.(pod) === true;
     const stage = stageOf({ elapsedMs, hasty, ...(awayMs !== undefined && { awayMs }) }, limits);
+    const going = ending.filter((pod) => pod.metadata.deletionTimestamp === undefined && !isSpared(pod));
+    const budgetsUntil = hasty || stage.kind === 'Force' ? now : sinceMs + limits.evictMs;
+    const { fresh, waiting } = await recorded(going, drained.makeAnew, { budgetsUntil, signal });
     if (stage.kind === 'Force') {
       const overdue = items.filter((pod) => !isSpared(pod));
       const left = items.length - overdue.length;
@@ -72,8 +87,7 @@ export class NodeDrain {
       if (left === 0) return undefined;
       return { stage: stage.kind, left, held: [], untilMs: lastMs, waitMs: POLL_MS };
     }
-    const fresh = ending.filter((pod) => pod.metadata.deletionTimestamp === undefined && !isSpared(pod));
-    const held = await this.#end(fresh, stage.kind, drained, signal);
+    const held = [...waiting, ...(await this.#end(fresh, stage.kind, drained, signal))];
     return {
       stage: stage.kind,
       left: ending.length,
@@ -133,6 +147,20 @@ export class NodeDrain {
       await Promise.all(some.map(async (pod) => deleteByUid(client, pods, pod, { ...how, signal })));
     }
   }
+}
+
+/** Which of them may be ended now. */
+async function recorded(
+  going: readonly Pod[],
+  makeAnew: MakeAnew | undefined,
+  terms: Parameters<MakeAnew>[1],
+): Promise<{ fresh: readonly Pod[]; waiting: Held[] }> {
+  if (makeAnew === undefined) return { fresh: going, waiting: [] };
+  const answers = await eachAtOnce(going, AT_ONCE, async (pod) => makeAnew(pod, terms));
+  return {
+    fresh: going.filter((_, index) => answers[index]?.mayEnd),
+    waiting: answers.flatMap(({ held }) => held ?? []),
+  };
 }
 
 function limitsBefore(

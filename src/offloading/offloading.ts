@@ -12,12 +12,14 @@ import type { KubeObject, Namespace, Pod } from '../api/wire.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
 import { Controller } from '../kube/controller.ts';
+import type { MakeAnew } from '../kube/drain.ts';
 import { deepEqual } from '../lib/equality.ts';
+import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../lib/listeners.ts';
 import { nodeFacts } from './admission/node-facts.ts';
 import { PodsAtHome } from './at-home/pods-at-home.ts';
-import { Drains } from './drain.ts';
+import { Drains, isMadeAnew } from './drain.ts';
 import { ForwardedPods } from './forwarded/forwarded-pods.ts';
 import { NamespacePods } from './pods.ts';
 import { Reconciler } from './reconciler.ts';
@@ -66,6 +68,7 @@ export class Offloading {
   readonly #namespaces: Cache<Namespace>;
   readonly #view: View;
   readonly #drains: Drains;
+  readonly #pods: NamespacePods;
   readonly #controller: Controller;
   readonly #shortForm: Controller;
   readonly #forwarded: ForwardedPods;
@@ -81,6 +84,7 @@ export class Offloading {
     this.virtualNodes = shared.of(virtualNodes, { name: 'cache of selected virtualnodes' });
     this.#namespaces = shared.of(namespaces);
     this.#drains = new Drains(clock);
+    this.#pods = new NamespacePods(options);
     const caches = {
       offloadings: this.offloadings,
       virtualNodes: this.virtualNodes,
@@ -128,6 +132,16 @@ export class Offloading {
 
   /** Whether that pod is ours to end when its node goes, and to make anew. Bound. */
   readonly bringsHome = (pod: Pod): boolean => this.#view.bringsHome(pod);
+
+  /** A pod of a peering that ends comes home as if its namespace left that cluster. Bound. */
+  readonly makeAnew: MakeAnew = async (pod, terms) => {
+    const offloading = this.offloadingOf(pod.metadata.namespace ?? '');
+    if (offloading === undefined || offloading.spec.onRemoval === 'End' || !isMadeAnew(pod))
+      return { mayEnd: true };
+    const from = this.#view.virtualNodeOf(pod.spec?.nodeName ?? '');
+    const { clusterSelector } = offloading.spec;
+    return this.#pods.endWithPeering(pod, { from, ...present({ clusterSelector }), ...terms });
+  };
 
   /** In effect only: undefined also where it is being deleted, or where the namespace never leaves the cluster. */
   offloadingOf(namespace: string): NamespaceOffloading | undefined {
@@ -208,7 +222,7 @@ export class Offloading {
       log: log.named('offloading'),
       events,
       view: this.#view,
-      pods: new NamespacePods({ client, clock, events, remake }),
+      pods: this.#pods,
       atHome: new PodsAtHome({
         client,
         clock,

@@ -4,10 +4,12 @@ import { pods } from '../api/resources.ts';
 import type { Pod } from '../api/wire.ts';
 import { aboutPod } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
+import type { MakeAnew } from '../kube/drain.ts';
 import { deleteByUid } from '../kube/write.ts';
 import { eachAtOnce } from '../lib/each-at-once.ts';
 import { errorMessage } from '../lib/errors.ts';
 import { drainAction, type DrainContext } from './drain.ts';
+import type { RemakeOptions } from './release/journal.ts';
 import type { OffloadingParts, Remake } from './release/remake.ts';
 
 interface NamespacePodsOptions extends Pick<OffloadingParts, 'client' | 'clock' | 'events'> {
@@ -26,6 +28,8 @@ interface DrainOptions extends DrainContext {
   budgetsForMs: number;
   signal: AbortSignal;
 }
+
+type EndOptions = Pick<RemakeOptions, 'from' | 'clusterSelector'> & Parameters<MakeAnew>[1];
 
 /** Pods that have to go and are still there. */
 export interface DrainResult {
@@ -58,6 +62,24 @@ export class NamespacePods {
     return { pods: going, held: answers.filter((answer) => answer !== undefined) };
   }
 
+  /** Stores that a pod is made anew at home, once its budget lets it end. What is in the way is told on it. */
+  async endWithPeering(pod: Pod, how: EndOptions): ReturnType<MakeAnew> {
+    const { clock, remake } = this.#options;
+    const { budgetsUntil, signal } = how;
+    try {
+      // A budget that holds it now is asked first: the peering may be wanted again before it lets go.
+      const isAsked = clock.now() < budgetsUntil;
+      const held = isAsked ? await this.#evictions.one(pod, signal, { dryRun: true }) : undefined;
+      if (held !== undefined) return { mayEnd: false, held };
+      await remake.begin(pod, { ...how, unlessStarted: false });
+      return { mayEnd: true };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#tell(pod, NOT_BROUGHT_HOME, notYet(error));
+      return { mayEnd: false };
+    }
+  }
+
   /** Whether drained pods are still to be made anew. */
   isRemaking(namespace: string): boolean {
     return this.#options.remake.count(namespace) > 0;
@@ -69,7 +91,7 @@ export class NamespacePods {
       return await this.#drainOne(pod, options);
     } catch (error) {
       if (options.signal.aborted) throw error;
-      this.#tell(pod, NOT_BROUGHT_HOME, `cannot be brought home, and is tried again: ${errorMessage(error)}`);
+      this.#tell(pod, NOT_BROUGHT_HOME, notYet(error));
       return undefined;
     }
   }
@@ -118,6 +140,9 @@ export class NamespacePods {
     return found;
   }
 }
+
+const notYet = (error: unknown): string =>
+  `cannot be brought home, and is tried again: ${errorMessage(error)}`;
 
 const HELD_BY_BUDGET = 'HeldByBudget';
 const WHY = 'its namespace leaves the cluster that it runs in';

@@ -1,6 +1,7 @@
 import type { LinkState, PeeringPhase } from '../api/foreign-cluster.ts';
 import type { OffloadedNamespace } from '../api/namespace-offloading.ts';
 import type { Pod } from '../api/wire.ts';
+import type { MakeAnew } from '../kube/drain.ts';
 import type {
   CallMethod,
   Calls,
@@ -131,6 +132,8 @@ export interface NamespaceOffloadings {
   of(clusterID: string): readonly OffloadedNamespace[];
   /** Whether they end that pod themselves when its node goes, and make it anew. Bound. Default: none. */
   readonly bringsHome?: (pod: Pod) => boolean;
+  /** Asked before a pod ends with its peering: whether it comes home is for them to say. Bound. Default: none does. */
+  readonly makeAnew?: MakeAnew;
   /** Calls back after any answer may have changed; the returned function ends that. */
   onChange(listener: () => void): () => void;
 }

@@ -72,7 +72,7 @@ const spec = {
     'Stay',
   ),
   onRemoval: choice(
-    'What happens to remote pods when this object is deleted. All of them end there, and owners (a ' +
+    'What happens to remote pods when this object is deleted, or a peering ends. All of them end there, and owners (a ' +
       'Deployment, a Job) replace theirs. Return: pods without an owner are recreated here. End: they are ' +
       'not.',
     ['Return', 'End'],

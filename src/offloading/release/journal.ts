@@ -54,7 +54,7 @@ export function journalOf(
   };
 }
 
-const journalName = (uid: string): string => `tributary-remake-${uid}`;
+export const journalName = (uid: string): string => `tributary-remake-${uid}`;
 
 export function journalSecret(journal: Journal, namespace: string): Draft<Secret> {
   return {

@@ -9,7 +9,14 @@ import { Informer } from '../../kube/informer.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { type Journal, journalOf, journalSecret, readJournal, type RemakeOptions } from './journal.ts';
+import {
+  type Journal,
+  journalName,
+  journalOf,
+  journalSecret,
+  readJournal,
+  type RemakeOptions,
+} from './journal.ts';
 
 /** What every part of offloading works with. */
 export interface OffloadingParts extends ClusterBasics {
@@ -82,10 +89,23 @@ export class Remake {
    */
   async begin(pod: Pod, { signal, ...options }: RemakeOptions & { signal: AbortSignal }): Promise<boolean> {
     const { client, systemNamespace, namespaceUid } = this.#options;
+    if (this.#isStored(pod.metadata.uid, options)) return false;
     const journal = journalOf(pod, options, namespaceUid?.(pod.metadata.namespace ?? ''));
     const secret = journalSecret(journal, systemNamespace);
     const storing = client.create(secrets, secret, { signal });
     return (await storing.then(() => true).catch(ignoring('AlreadyExists'))) ?? false;
+  }
+
+  /** From the cache, so that whoever asks often does not write often. */
+  #isStored(uid: string, { unlessStarted }: RemakeOptions): boolean {
+    const secret = this.#journals.get(`${this.#options.systemNamespace}/${journalName(uid)}`);
+    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return false;
+    try {
+      // One that lets go of a pod that has started says less than what is wanted now.
+      return readJournal(secret).unlessStarted === unlessStarted;
+    } catch {
+      return false;
+    }
   }
 
   /** How many pods of that namespace are still to be made anew. */

@@ -21,7 +21,7 @@ import type { ActiveProvider, BorrowingFacts, Step } from './facts.ts';
 import { asConflict, chooseName, recordName } from './names.ts';
 import type { Again, AgentSetup, Setup } from './setup.ts';
 import { forgeStatus, newsOf, type Progress, type StatusInputs } from './status.ts';
-import type { Draining, Teardown } from './teardown.ts';
+import type { Draining, Haste, Teardown } from './teardown.ts';
 import { isOf } from './virtual-node.ts';
 
 interface ReconcilerOptions {
@@ -172,14 +172,7 @@ export class Reconciler {
     const recorded = facts.advertisement?.status?.virtualNodes ?? [];
     const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
     const isLast = ours.length === 0 && facts.advertisement?.metadata.deletionTimestamp !== undefined;
-    const hasty = step.revoked || facts.intent.force === true;
-    // Where a person forces it, nothing is waited for.
-    const spares = facts.intent.force === true ? undefined : this.#options.offloadings?.bringsHome;
-    const draining = await this.#drain(
-      ours,
-      { hasty, spares, ...present({ untilMs: step.untilMs }) },
-      signal,
-    );
+    const draining = await this.#drain(ours, this.#haste(step, facts), signal);
     // Nobody would read the last one.
     if (!isLast) await this.#write(facts, this.#endingStatus(step, names, draining.message), signal);
     if (draining.error !== undefined) throw draining.error;
@@ -192,10 +185,18 @@ export class Reconciler {
     return {};
   }
 
+  #haste({ revoked, untilMs }: Extract<Step, { kind: 'end' }>, { intent }: BorrowingFacts): Haste {
+    const { bringsHome, makeAnew } = this.#options.offloadings ?? {};
+    const isForced = intent.force === true;
+    // Where a person forces it, nothing is waited for.
+    const spares = isForced ? undefined : bringsHome;
+    return { hasty: revoked || isForced, spares, makeAnew, ...present({ untilMs }) };
+  }
+
   /** An error is returned with its message, so that it is told before it is thrown. */
   async #drain(
     ours: readonly VirtualNode[],
-    haste: Parameters<Teardown['drain']>[1],
+    haste: Haste,
     signal: AbortSignal,
   ): Promise<Partial<Draining> & { error?: Error }> {
     try {

@@ -5,7 +5,7 @@ import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject, Node, Pod } from '../../api/wire.ts';
 import type { ClusterBasics, DeleteOptions, KubeClient } from '../../kube/client.ts';
 import { type DrainLimits, drainText } from '../../kube/drain-stage.ts';
-import { NodeDrain } from '../../kube/drain.ts';
+import { type MakeAnew, NodeDrain } from '../../kube/drain.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import { ignoring } from '../../lib/errors.ts';
@@ -30,11 +30,12 @@ export interface Draining {
   message?: string;
 }
 
-interface Haste {
+export interface Haste {
   /** Nobody over there ends pods any more, or a person does not want to wait. */
   hasty: boolean;
   /** Pods that are made anew by others, who end them. */
   spares?: ((pod: Pod) => boolean) | undefined;
+  makeAnew?: MakeAnew | undefined;
   /** When the provider ends them by force, milliseconds since 1970: they are to have ended by themselves before. */
   untilMs?: number;
 }

@@ -52,6 +52,78 @@ describe('removal', () => {
   });
 });
 
+describe('a peering ends', () => {
+  const ask = async (name: string, budgetsUntil = 0): ReturnType<OffloadWorld['offloading']['makeAnew']> =>
+    world.offloading.makeAnew(await world.client.get(pods, { name, namespace: 'shop' }), {
+      budgetsUntil,
+      signal: new AbortController().signal,
+    });
+
+  beforeEach(async () => {
+    await world.virtualNode('milan', 'milan');
+    await world.start();
+    await world.pod('bare', 'milan', LET_IN);
+    await world.pod('owned', 'milan', { ...OWNED, ...LET_IN });
+    await world.pod('done', 'milan', LET_IN, 'Succeeded');
+  });
+
+  test('a pod without a controller is made anew at home, whoever ends it', async () => {
+    await world.offload();
+    await world.untilReady('AsExpected');
+    for (const name of ['bare', 'owned', 'done']) expect(await ask(name)).toEqual({ mayEnd: true });
+    await world.until('made anew', async () => (await world.podNames()).includes('bare@'));
+    const made = await world.client.get(pods, { name: 'bare', namespace: 'shop' });
+    expect(made.metadata.annotations?.['tributary.dev/released-from']).toBe('milan');
+    await world.until('forgotten', async () => (await world.journals()) === 0);
+    expect(await world.podNames()).toEqual(['bare@', 'done@milan', 'owned@milan']);
+  });
+
+  test.each([
+    ['its namespace says End', { onRemoval: 'End' } as const],
+    ['its namespace has no NamespaceOffloading', undefined],
+  ])('it is left to end where %s', async (_what, spec) => {
+    if (spec !== undefined) {
+      await world.offload(spec);
+      await world.untilReady('AsExpected');
+    }
+    expect(await ask('bare')).toEqual({ mayEnd: true });
+    expect(await world.journals()).toBe(0);
+  });
+
+  test('nothing is stored while a budget holds it, nor twice', async () => {
+    await world.offload();
+    await world.untilReady('AsExpected');
+    const message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    const match = ({ path }: { path: string }): boolean => path.includes('bare/eviction');
+    world.api.fault({ match, times: 1, status: 500, message });
+    const untilMs = world.clock.now() + 3_600_000;
+    expect(await ask('bare', untilMs)).toMatchObject({
+      mayEnd: false,
+      held: { pod: { metadata: { name: 'bare' } } },
+    });
+    expect(await world.journals()).toBe(0);
+    world.dead.add('milan');
+    expect(await ask('bare')).toEqual({ mayEnd: true });
+    await world.until('ending', async () => {
+      const { metadata } = await world.client.get(pods, { name: 'bare', namespace: 'shop' });
+      return metadata.deletionTimestamp !== undefined;
+    });
+    const before = world.api.count(/POST .*secrets/);
+    expect(await ask('bare')).toEqual({ mayEnd: true });
+    expect(world.api.count(/POST .*secrets/)).toBe(before);
+  });
+
+  test('what cannot be stored is told on the pod, which waits', async () => {
+    await world.offload();
+    await world.untilReady('AsExpected');
+    const match = ({ method, path }: { method: string; path: string }): boolean =>
+      method === 'POST' && path.includes('/secrets');
+    world.api.fault({ match, times: 1, status: 403 });
+    expect(await ask('bare')).toEqual({ mayEnd: false });
+    expect(hasEvent(world, 'Pod/bare NotBroughtHome')).toBe(true);
+  });
+});
+
 describe('two virtual nodes of one provider', () => {
   const zone = (name: string): { labels: Record<string, string> } => ({ labels: { zone: name } });
   const ONLY_A = { clusterSelector: { matchLabels: { zone: 'a' } } };

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { nodes, pods } from '../../../../src/api/resources.ts';
+import type { MakeAnew } from '../../../../src/kube/drain.ts';
 import { type Running, World } from './support/world.ts';
 
 let world: World;
@@ -66,6 +67,26 @@ test('pods of peers are deleted at once: nobody may evict them', async () => {
   await world.gone();
   expect(world.home.count(/guest\/eviction/)).toBe(0);
   expect(world.home.count(/web\/eviction/)).toBe(1);
+});
+
+test('pods are asked about before they end, and one that cannot be made anew waits, but not for ever', async () => {
+  let isStored = false;
+  const asked: string[] = [];
+  const makeAnew: MakeAnew = async ({ metadata }) => {
+    asked.push(metadata.name);
+    expect(pod(metadata.name)?.metadata.deletionTimestamp).toBeUndefined();
+    return Promise.resolve({ mayEnd: metadata.name === 'web' || (metadata.name === 'late' && isStored) });
+  };
+  const offloadings = { of: () => [], onChange: () => () => {}, makeAnew };
+  await established({ drain: { evictMs: 4000, endMs: 1000 }, offloadings });
+  for (const name of ['web', 'late', 'never']) world.addPod(name, 'milan');
+  world.want({ wanted: false });
+  await world.until('asked', () => pod('web') === undefined && asked.includes('late'));
+  expect(pod('late')?.metadata.deletionTimestamp).toBeUndefined();
+  isStored = true;
+  await world.until('ended', () => pod('late') === undefined);
+  expect(pod('never')?.metadata.deletionTimestamp).toBeUndefined();
+  await world.gone();
 });
 
 test('the request stands until nothing is left here, then it is withdrawn', async () => {
