@@ -1,37 +1,23 @@
 /** `tributary unpeer`: ends a peering from this side. */
-import { advertisements } from '../../api/advertisement.ts';
 import {
   type Direction,
   DIRECTIONS,
   type ForeignCluster,
   foreignClusters,
 } from '../../api/foreign-cluster.ts';
-import { ANNOTATION_FORCE, LABEL_MANAGED_BY, LABEL_PROVIDER } from '../../api/names.ts';
+import { ANNOTATION_FORCE, LABEL_MANAGED_BY } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
-import { namespaces, persistentVolumes, type ResourceType } from '../../api/resources.ts';
-import { LABEL_PEER } from '../../api/tenant-labels.ts';
-import { virtualNodes } from '../../api/virtual-node.ts';
-import type { Condition, KubeObject } from '../../api/wire.ts';
+import { persistentVolumes } from '../../api/resources.ts';
 import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
 import { timeoutMsOf } from '../durations.ts';
-import { ignoring } from '../../lib/errors.ts';
+import { mayEndPods } from './ending-pods.ts';
 import { clusterCommand, type Session } from './environment.ts';
-import {
-  findCluster,
-  follow,
-  followObject,
-  idOf,
-  isEnded,
-  listClusters,
-  stateLine,
-} from './foreign-clusters.ts';
+import { findCluster, follow, idOf, isEnded, listClusters, stateLine } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { removeMadePolicies, tellLeft } from './made-policies.ts';
 import { lineShower } from './peer.ts';
-
-/** In a message. */
-const MOST_NAMED = 5;
+import { MOST_NAMED, type Remnant, remnantsOf, terminated } from './remnants.ts';
 
 interface UnpeerArguments {
   wanted: string;
@@ -39,18 +25,25 @@ interface UnpeerArguments {
   isForced: boolean;
   /** Volumes in the foreign cluster are deleted with the peering, with their contents. */
   mayDeleteVolumes: boolean;
+  /** Nobody is asked about pods that end for good. */
+  isSure: boolean;
   timeoutMs: number;
   /** The other cluster, where whoever calls may end it too. */
   toContext: string | undefined;
+  /** The other side has ended it before this one does. */
+  peerHasEnded?: boolean;
   kubeconfig: string | undefined;
 }
 
 /** Exits with EXIT.ok once nothing is left of it here, and with EXIT.failed where something is after the timeout. */
 export const unpeerCommand: Command = clusterCommand({
   name: 'unpeer',
-  summary: 'End a peering from this side, and wait until nothing is left of it.',
+  summary:
+    'End a peering from this side, and wait until nothing is left of it here; with --to-context, there too.',
   about:
-    'Pods over there are drained first, as their PodDisruptionBudgets permit. The ForeignCluster stays, and says not to peer. ' +
+    'Pods over there are drained first, as their PodDisruptionBudgets permit. Those without a controller are made anew here, where a ' +
+    'NamespaceOffloading brings them home; those that end for good are named before, and a person is asked. The ForeignCluster ' +
+    'stays, and says not to peer. ' +
     'Without --outgoing and --incoming both directions end. A SharingPolicy that tributary peer --to-context has made for that cluster ' +
     'goes with the direction that it is for.',
   arguments: [{ name: 'NAME|CLUSTER_ID', text: 'the other cluster', names: 'foreignclusters' }],
@@ -65,6 +58,7 @@ export const unpeerCommand: Command = clusterCommand({
       names: 'contexts',
     },
     timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
+    yes: { text: 'do not ask, although pods end for good; nobody is asked where there is no terminal' },
   },
   examples: [
     { line: 'tributary unpeer milan', does: 'End the peering with milan, in both directions' },
@@ -82,6 +76,7 @@ function parse(line: CommandLine): UnpeerArguments {
     directions: named.length === 0 ? DIRECTIONS : named,
     isForced: line.flags.has('force'),
     mayDeleteVolumes: line.flags.has('delete-volumes') || line.flags.has('force'),
+    isSure: line.flags.has('yes'),
     timeoutMs: timeoutMsOf(line, '60s'),
     toContext: line.values['to-context'],
     kubeconfig: line.values['kubeconfig'],
@@ -90,19 +85,38 @@ function parse(line: CommandLine): UnpeerArguments {
 
 async function run(args: UnpeerArguments, session: Session): Promise<number> {
   const { toContext, kubeconfig } = args;
-  if (toContext === undefined) return end(args, session);
+  if (toContext === undefined) return (await mayBegin(args, session)) ? end(args, session) : EXIT.failed;
   const { clusterID } = await readOwn(session);
   const at = { kubeconfig, context: toContext };
   const client = await session.open(at);
   try {
+    const there = session.on(at, client);
+    const directions = args.directions.map((direction) => SEEN_FROM_THERE[direction]);
+    const argsThere = { ...args, wanted: clusterID, directions, peerHasEnded: true };
+    const isKnownThere = (await listClusters(there)).some((cluster) => idOf(cluster) === clusterID);
+    if (!(await mayBegin(args, session))) return EXIT.failed;
+    if (isKnownThere && !(await mayBegin(argsThere, there))) return EXIT.failed;
     const code = await end(args, session);
     session.io.out(`In context ${toContext}:\n`);
-    const directions = args.directions.map((direction) => SEEN_FROM_THERE[direction]);
-    const codeThere = await end({ ...args, wanted: clusterID, directions }, session.on(at, client));
-    return code === EXIT.ok ? codeThere : code;
+    const codeThere = await end(argsThere, there);
+    if (code !== EXIT.ok) return code;
+    return codeThere === EXIT.ok ? await requestGone(args, session) : codeThere;
   } finally {
     await client.close();
   }
+}
+
+/** Both have ended it by now: the other cluster's request here goes as well. */
+async function requestGone(
+  { wanted, directions, timeoutMs }: UnpeerArguments,
+  session: Session,
+): Promise<number> {
+  const clusterID = idOf(findCluster(await listClusters(session), wanted));
+  if (clusterID === undefined) return EXIT.ok;
+  const incoming = directions.filter((direction) => direction === 'incoming');
+  const look = remnantsOf({ clusterID, directions: incoming, peerHasEnded: true }, session);
+  const waiting = { untilMs: session.clock.monotonic() + timeoutMs, shown: lineShower(session) };
+  return tellTerminating(await terminated(look, waiting, session), timeoutMs, session);
 }
 
 const SEEN_FROM_THERE: Readonly<Record<Direction, Direction>> = {
@@ -110,20 +124,30 @@ const SEEN_FROM_THERE: Readonly<Record<Direction, Direction>> = {
   incoming: 'outgoing',
 };
 
-/** On this side. */
-async function end(args: UnpeerArguments, session: Session): Promise<number> {
-  const { wanted, directions, isForced, mayDeleteVolumes, timeoutMs } = args;
-  const { client, clock, io, signal } = session;
-  const cluster = findCluster(await listClusters(session), wanted);
-  const { name } = cluster.metadata;
-  const volumes = directions.includes('outgoing') ? await claimsOverThere(idOf(cluster), session) : [];
+/** On this side: nothing is lost that a person does not know of. What is in the way is told. */
+async function mayBegin(
+  { wanted, directions, mayDeleteVolumes, isSure }: UnpeerArguments,
+  session: Session,
+): Promise<boolean> {
+  const clusterID = idOf(findCluster(await listClusters(session), wanted));
+  if (clusterID === undefined || !directions.includes('outgoing')) return true;
+  const volumes = await claimsOverThere(clusterID, session);
   if (volumes.length > 0 && !mayDeleteVolumes) {
-    io.err(
+    session.io.err(
       `Nothing was changed: what is in ${volumes.length} volume(s) over there would be lost, of the claims ${volumes.slice(0, MOST_NAMED).join(', ')}` +
         `${volumes.length > MOST_NAMED ? ', ...' : ''}. Save what you need and delete the claims (where one is gone, the PersistentVolume), or add --delete-volumes.\n`,
     );
-    return EXIT.failed;
+    return false;
   }
+  return mayEndPods(clusterID, { isSure }, session);
+}
+
+/** On this side. */
+async function end(args: UnpeerArguments, session: Session): Promise<number> {
+  const { wanted, directions, isForced, timeoutMs, peerHasEnded = false } = args;
+  const { client, clock, io, signal } = session;
+  const cluster = findCluster(await listClusters(session), wanted);
+  const { name } = cluster.metadata;
   const body = {
     spec: Object.fromEntries(directions.map((direction) => [direction, 'Disabled'])),
     ...(isForced && { metadata: { annotations: { [ANNOTATION_FORCE]: 'true' } } }),
@@ -139,8 +163,10 @@ async function end(args: UnpeerArguments, session: Session): Promise<number> {
     },
   });
   const clusterID = idOf(cluster);
-  const look = async (): Promise<Remnant[]> =>
-    clusterID === undefined ? [] : remains(clusterID, directions, session);
+  const look =
+    clusterID === undefined
+      ? async (): Promise<Remnant[]> => Promise.resolve([])
+      : remnantsOf({ clusterID, directions, peerHasEnded }, session);
   if (isGone !== undefined) return ended(cluster, args, { look, shown, untilMs }, session);
   const more = isForced ? '' : ' If the other cluster is dead, run the same command with --force.';
   io.err(
@@ -159,22 +185,23 @@ interface Looking {
 /** Returns the exit code, having said what stays. */
 async function ended(
   cluster: ForeignCluster,
-  { directions, timeoutMs, toContext }: UnpeerArguments,
+  args: UnpeerArguments,
   { look, ...waiting }: Looking,
   session: Session,
 ): Promise<number> {
+  const { directions, timeoutMs, toContext, peerHasEnded } = args;
   const { io, pastable } = session;
-  const terminating = await terminated(look, waiting, session);
-  if (terminating.length > 0) {
-    io.err(
-      `The peering has ended, but some of its objects are still there after ${timeoutMs / 1000} s. They go by themselves.\n`,
-    );
-    for (const { what, why } of terminating) io.err(`  still terminating: ${what}${why}\n`);
-    return EXIT.failed;
-  }
-  for (const { what, why } of await look()) io.out(`  stays: ${what}${why}\n`);
+  const code = tellTerminating(await terminated(look, waiting, session), timeoutMs, session);
+  if (code !== EXIT.ok) return code;
+  // Where the other side is ended next, its request goes with that.
+  const goesLater = toContext !== undefined && peerHasEnded !== true;
+  for (const { kind, what, why } of await look())
+    if (!goesLater || kind !== peeringRequests.kind) io.out(`  stays: ${what}${why}\n`);
   if (directions.includes('incoming')) await removeMadePolicies(idOf(cluster), session);
-  if (toContext === undefined && directions.includes('outgoing')) await tellLeft([cluster], session);
+  if (toContext === undefined && directions.includes('outgoing')) {
+    await tellLeft([cluster], session);
+    if (wasUsed(cluster)) io.out(THEIR_SIDE);
+  }
   const { name } = cluster.metadata;
   io.out(
     pastable(
@@ -184,15 +211,26 @@ async function ended(
   return EXIT.ok;
 }
 
+function tellTerminating(left: readonly Remnant[], timeoutMs: number, { io }: Session): number {
+  if (left.length === 0) return EXIT.ok;
+  io.err(
+    `The peering has ended, but some of its objects are still there after ${timeoutMs / 1000} s. They go by themselves.\n`,
+  );
+  for (const { what, why } of left) io.err(`  still terminating: ${what}${why}\n`);
+  return EXIT.failed;
+}
+
+const wasUsed = ({ status }: ForeignCluster): boolean => (status?.outgoing?.phase ?? 'None') !== 'None';
+
+const THEIR_SIDE =
+  '  Over there, the provider removes the request, the account and the namespaces of this cluster now: that takes some seconds ' +
+  'while it can be reached. To wait for it, too: --to-context\n';
+
 /**
  * Claims whose volumes are in that cluster, as `namespace/name`: they end with its tenant namespaces. Also of claims that
  * are gone where somebody has said Retain, and so that the data are to stay.
  */
-async function claimsOverThere(
-  clusterID: string | undefined,
-  { client, signal }: Session,
-): Promise<string[]> {
-  if (clusterID === undefined) return [];
+async function claimsOverThere(clusterID: string, { client, signal }: Session): Promise<string[]> {
   const labelSelector = `${LABEL_MANAGED_BY}=${clusterID}`;
   const { items } = await client.list(persistentVolumes, { labelSelector, signal });
   return items
@@ -203,74 +241,4 @@ async function claimsOverThere(
     )
     .map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`)
     .toSorted();
-}
-
-interface Remnant {
-  what: string;
-  /** What is known of it, with what is before it; empty: nothing. */
-  why: string;
-  /** It is being deleted: it goes by itself. */
-  isEnding: boolean;
-}
-
-/** Waits until nothing is being deleted any more; returns what is when the time is up. */
-async function terminated(
-  look: () => Promise<Remnant[]>,
-  { untilMs, shown }: { untilMs: number; shown: (line: string) => void },
-  session: Session,
-): Promise<readonly Remnant[]> {
-  let left: Remnant[] = [];
-  await followObject(session, {
-    untilMs,
-    read: look,
-    look: (now) => {
-      left = now.filter(({ isEnding }) => isEnding);
-      if (left.length === 0) return true;
-      const names = left.slice(0, MOST_NAMED).map(({ what, why }) => what + why);
-      shown(`ended; still terminating: ${names.join(', ')}${left.length > MOST_NAMED ? ', ...' : ''}`);
-      return undefined;
-    },
-  });
-  return left;
-}
-
-/** What was made for the peering and is still there. */
-async function remains(
-  clusterID: string,
-  directions: readonly Direction[],
-  { client, signal }: Session,
-): Promise<Remnant[]> {
-  const found: Remnant[] = [];
-  const note = ({ kind }: { kind: string }, object: KubeObject): void =>
-    void found.push(remnant(kind, object));
-  const add = async <T extends KubeObject>(type: ResourceType<T>, labelSelector: string): Promise<void> => {
-    const { items } = await client.list(type, { labelSelector, signal });
-    for (const object of items) note(type, object);
-  };
-  const addOne = async <T extends KubeObject>(type: ResourceType<T>): Promise<void> => {
-    const object = await client.get(type, { name: clusterID }, { signal }).catch(ignoring('NotFound'));
-    if (object !== undefined) note(type, object);
-  };
-  if (directions.includes('outgoing')) {
-    await addOne(advertisements);
-    await add(virtualNodes, `${LABEL_PROVIDER}=${clusterID}`);
-  }
-  if (directions.includes('incoming')) {
-    await addOne(peeringRequests);
-    await add(namespaces, `${LABEL_PEER}=${clusterID}`);
-  }
-  return found;
-}
-
-/** A namespace says what is left in it: `Some resources are remaining: pods. has 2 resource instances`. */
-function remnant(kind: string, object: KubeObject & { status?: object }): Remnant {
-  const { name, deletionTimestamp } = object.metadata;
-  const isEnding = deletionTimestamp !== undefined;
-  const { conditions = [] } = (object.status ?? {}) as { conditions?: readonly Partial<Condition>[] };
-  const told = conditions.find(
-    ({ type, status }) => type === 'NamespaceContentRemaining' && status === 'True',
-  );
-  const kept = kind === 'Namespace' && !isEnding ? ' (its SharingPolicy keeps it for a while: onEnd)' : '';
-  const why = told?.message === undefined ? kept : ` (${told.message})`;
-  return { what: `${kind} ${name}`, why, isEnding };
 }

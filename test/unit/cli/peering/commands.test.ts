@@ -115,7 +115,7 @@ describe('unpeer', () => {
 
   test('what does not end is named, with what to do about it', async () => {
     peered();
-    world.seed(virtualNodes, { metadata: { name: 'milan', labels: { [LABEL_PROVIDER]: MILAN } } });
+    world.seed(virtualNodes, { metadata: { name: 'milan', labels: { [LABEL_PROVIDER]: MILAN } }, spec: {} });
     world.seed(virtualNodes, { metadata: { name: 'rome', labels: { [LABEL_PROVIDER]: 'rome' } } });
     world.seed(namespaces, { metadata: { name: 'milan-shop', labels: { [LABEL_PEER]: MILAN } } });
     world.seed(advertisements, { metadata: { name: MILAN } });
