@@ -14,7 +14,7 @@ import { draftContract } from '../contract.ts';
 import { judge } from '../policy/judge.ts';
 import type { BorrowingFacts, OfferAssessment, ReceivedDocuments, Step } from './facts.ts';
 import { readContract, readText } from './own-contract.ts';
-import { ending, restReport, waitReport, whyClosed } from './report.ts';
+import { ending, restReport, unsignedReport, whyClosed } from './report.ts';
 
 /**
  * The next step with one provider, from all that is known of it. If the Advertisement is deleted, or nobody wants it any
@@ -92,8 +92,7 @@ function underContract(facts: BorrowingFacts, { offer, assessment, contract, ter
   // Only we have signed it, and we would not sign it any more.
   if (assessment.resources === undefined)
     return { kind: 'rest', report: restReport(facts, assessment), assessment };
-  const report = waitReport('the provider has not signed the contract yet');
-  return { kind: 'rest', report, assessment, contract };
+  return { kind: 'rest', report: unsignedReport(facts), assessment, contract };
 }
 
 const draft = (

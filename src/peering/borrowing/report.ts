@@ -12,6 +12,7 @@ import type { BorrowingFacts, OfferAssessment, Step } from './facts.ts';
 import { conditionIn } from './status.ts';
 
 const REASONS = FOREIGN_CLUSTER_REASONS;
+const AGREED = 'agreed on by both';
 const KNOWN = new Set<string>(Object.values(REASONS));
 
 /** A peer's reason is shown only where it is one of the list. What it calls "here" is over there for us. */
@@ -93,11 +94,15 @@ const OFFERED: Readonly<Record<string, string>> = {
 };
 
 /** It is accepted here, and being set up. */
-export const waitReport = (message: string): PeeringReport => ({
+const waitReport = (message: string): PeeringReport => ({
   phase: 'Accepted',
   reason: REASONS.settingUp,
   message,
 });
+
+/** Our contract waits for the provider's signature. One that lends to us has signed an earlier one, so nothing goes back. */
+export const unsignedReport = ({ received: { grant } }: Pick<BorrowingFacts, 'received'>): PeeringReport =>
+  waitReport(grant?.state === 'Active' ? AGREED : 'the provider has not signed the contract yet');
 
 export const ending = (message: string): PeeringReport => ({
   phase: 'Ending',
@@ -128,13 +133,20 @@ function usedReport({ advertisement, received: { grant } }: BorrowingFacts, step
   if (grant?.state === 'Pending' && grant.reason === REASONS.suspended)
     return { ...undecided(grant), phase: 'Accepted' };
   const node = conditionIn(advertisement?.status, ADVERTISEMENT_CONDITIONS.virtualNode);
-  if (node?.status !== 'True') return waitReport(node?.message ?? 'agreed on by both');
+  if (node?.status !== 'True') return waitReport(node?.message ?? AGREED);
   const closed = closedBy(advertisement?.status, step);
   if (closed !== undefined) {
     const reason = OFFERED[closed.reason] ?? REASONS.offerRefused;
     return { phase: 'Established', reason, message: `no new pods are sent there: ${whyClosed(closed)}` };
   }
   return { phase: 'Established', reason: REASONS.ok, message: node.message };
+}
+
+/** What was agreed on before still counts while a new offer is kept, or a new contract signed; before that, nothing is agreed on. */
+function onTheWay(facts: BorrowingFacts, step: Exclude<Step, { report: PeeringReport }>): PeeringReport {
+  const isAgreed = facts.advertisement?.status?.contract?.providerSignature !== undefined;
+  if (step.kind === 'use' || facts.hasBelongings || isAgreed) return usedReport(facts, step);
+  return step.kind === 'sign' ? unsignedReport(facts) : restReport(facts);
 }
 
 /** While it is taken down, the Advertisement says what is waited for. */
@@ -147,7 +159,7 @@ function endingReport(report: PeeringReport, { advertisement }: BorrowingFacts):
 
 /** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see DesiredNamespaces. */
 export function reportOf(facts: BorrowingFacts, step: Step, leftOut: readonly string[] = []): PeeringReport {
-  const said = 'report' in step ? step.report : usedReport(facts, step);
+  const said = 'report' in step ? step.report : onTheWay(facts, step);
   const { credentialExpires } = facts.advertisement?.status ?? {};
   const report = {
     ...(step.kind === 'end' ? endingReport(said, facts) : said),

@@ -104,3 +104,32 @@ test('a namespace that is being deleted is given up when it is gone, so that its
   storage.remove('namespaces', 'shop');
   await world.until('shop is gone', () => world.provider.request?.namespaces.join() === 'spare');
 });
+
+test('what is said of a peering on its way never goes back', async () => {
+  await up();
+  world.connected = false;
+  world.provider.signs = false;
+  const { borrowing } = await world.start();
+  const said: string[] = [];
+  const look = (): void => {
+    const { phase, message } = borrowing.report(world.id);
+    const line = `${phase}: ${message}`;
+    if (said.at(-1) !== line) said.push(line);
+  };
+  look();
+  world.home.storage.subscribe(look);
+  borrowing.onChange(look);
+  world.link(true);
+  const unsigned = 'Accepted: the provider has not signed the contract yet';
+  await world.until('our signature is there', () => said.at(-1) === unsigned);
+  world.provider.signs = true;
+  const { request, acceptance } = world.provider;
+  world.provider.received({ ...(request && { request }), ...(acceptance && { acceptance }) });
+  world.say();
+  await world.until('in use', () => said.at(-1)?.startsWith('Established') === true);
+  const order = ['Pending', 'Offered', 'Accepted', 'Established'];
+  const phases = said.map((line) => order.indexOf(line.split(':', 1)[0] ?? ''));
+  expect(phases).toEqual(phases.toSorted((a, b) => a - b));
+  expect(new Set(said).size).toBe(said.length);
+  expect(said.slice(0, said.indexOf(unsigned)).join()).not.toContain('agreed');
+});

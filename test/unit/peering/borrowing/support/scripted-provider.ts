@@ -35,6 +35,8 @@ export class ScriptedProvider {
   tokenLifeMs: number = 600_000;
   assessment: 'Automatic' | 'Pending' | 'Denied' | 'Ended' = 'Automatic';
   withdrawn = false;
+  /** Whether it answers a signed contract. */
+  signs = true;
   withheld: WithheldNamespace[] = [];
   /** Home namespaces that get no tenant. */
   refuses: string[] = [];
@@ -104,7 +106,7 @@ export class ScriptedProvider {
 
   #sign(): void {
     const { acceptance } = this;
-    if (acceptance === undefined || acceptance.text === this.contract?.text) return;
+    if (!this.signs || acceptance === undefined || acceptance.text === this.contract?.text) return;
     const { generation } = JSON.parse(acceptance.text) as { generation: number };
     if (generation !== this.offer?.generation) return;
     const { text, signature: consumerSignature } = acceptance;
