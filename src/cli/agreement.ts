@@ -14,7 +14,7 @@ export async function agreed(
   { question, said }: { question: string; said?: string },
 ): Promise<boolean> {
   if (io.input?.isTerminal !== true) {
-    const why = 'there is no terminal to ask on: add --yes';
+    const why = 'there is no terminal to ask on, so nothing was changed; a script has to add --yes';
     throw new TributaryError('Invalid', said === undefined ? why : `${said}; ${why}`);
   }
   const answer = await io.input.ask(`${said === undefined ? '' : `${said}.\n`}${question} [y/N] `, signal);

@@ -222,7 +222,10 @@ test('nothing is installed and nothing replaced where nobody has agreed', async 
   const before = await argumentsOf('tributary-cluster');
   for (const command of [installCommand, upgradeCommand]) {
     const { code, out, err } = await run(command, '--image', 'tributary:3');
-    expect([code, err]).toEqual([2, 'there is no terminal to ask on: add --yes\n']);
+    expect([code, err]).toEqual([
+      2,
+      'there is no terminal to ask on, so nothing was changed; a script has to add --yes\n',
+    ]);
     expect(out).toContain('image tributary:3');
   }
   expect(await argumentsOf('tributary-cluster')).toEqual(before);

@@ -23,11 +23,11 @@ describe('blocks of documents', () => {
   test('a block that nobody runs is found, and so is one that is run no longer', () => {
     const planted = blocksIn(
       'README.md',
-      '```sh\nmake demo\n```\n\n1. Then\n\n   ```sh\n   tributary new\n   ```\n',
+      '```sh\nmake demo\n```\n\n```sh\nmake lab-up && npm run lab\n```\n\n1. Then\n\n   ```sh\n   tributary new\n   ```\n',
     );
     const others = BLOCKS.filter(({ document }) => document !== 'README.md');
     expect(gaps([...others, ...planted], ALL, NOT_RUN)).toEqual([
-      'nothing runs README.md:8 tributary new',
+      'nothing runs README.md:12 tributary new',
       '0 blocks of README.md begin with: tributary install --context rome',
     ]);
   });

@@ -215,7 +215,7 @@ const IN_THE_CLUSTER: readonly Mistake[] = [
     1,
     'there is nothing to upgrade: this cluster has no installation that tributary install has made. To make one: tributary install',
   ],
-  ['uninstall', 2, 'there is no terminal to ask on: add --yes'],
+  ['uninstall', 2, 'there is no terminal to ask on, so nothing was changed; a script has to add --yes'],
   [
     'dashboard',
     1,

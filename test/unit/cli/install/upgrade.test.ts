@@ -157,7 +157,10 @@ test('a role that does not become ready: the next is not touched, and one comman
 });
 
 test('without a terminal somebody has to say that it is wanted, for install and for upgrade', async () => {
-  const refused = { code: 2, err: 'there is no terminal to ask on: add --yes\n' };
+  const refused = {
+    code: 2,
+    err: 'there is no terminal to ask on, so nothing was changed; a script has to add --yes\n',
+  };
   const first = await world.run(installCommand, 'rome --image t:1');
   expect(first).toMatchObject(refused);
   // What was found out is shown all the same.

@@ -212,7 +212,10 @@ describe('delete', () => {
   test('somebody who uses it is named, and a person is asked', async () => {
     const said = `1 peer(s) use it (${MILAN}): their pods here end, unless another policy selects them`;
     const nobody = await world.run(policyCommand, 'delete friends --kind share');
-    expect([nobody.code, nobody.err]).toEqual([2, `${said}; there is no terminal to ask on: add --yes\n`]);
+    expect([nobody.code, nobody.err]).toEqual([
+      2,
+      `${said}; there is no terminal to ask on, so nothing was changed; a script has to add --yes\n`,
+    ]);
     world.answers = ['n', 'y'];
     expect((await world.run(policyCommand, 'delete friends --kind share')).err).toBe(
       'Nothing was deleted.\n',
