@@ -177,6 +177,10 @@ export const EVENT_TEXTS: EventTexts = {
       'NetworkPolicy: something that it opens at home stays closed for pods over there.',
       'The message names the VirtualNode and the first rule; its `status.stricterPolicies` names all.',
     ),
+    ReflectIgnored: warning(
+      'The annotation `tributary.dev/reflect` has an unknown value, so the rule of the namespace counts.',
+      'Say "true" or "false", or remove it.',
+    ),
     IngressClassNotMapped: warning(
       'Ingress: nobody has said which class its class is over there, so it stays home.',
       'Name the class under `ingressClasses` of the AcceptancePolicy or VirtualNode.',

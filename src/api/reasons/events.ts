@@ -50,7 +50,8 @@ export interface EventReasons {
     | 'EndpointNotReflected'
     | 'IngressBackendNotReflected'
     | 'IngressClassNotMapped'
-    | 'PolicyStricterAbroad';
+    | 'PolicyStricterAbroad'
+    | 'ReflectIgnored';
   Namespace:
     | 'InvalidReflectionRule'
     | 'KindForbidden'

@@ -17,7 +17,7 @@ import type { MirrorTroubles } from './mirror-troubles.ts';
 import type { Forged, MirrorContext, MirroredKind, MirroredKindName, News, Wanted } from './mirrored-kind.ts';
 import type { RuledKind } from './mirrored-kinds.ts';
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
-import { isSelected } from './rules.ts';
+import { ignoredWord, isSelected, REFLECT_IGNORED } from './rules.ts';
 import { hasSameContent, SettledCopies } from './settled-copies.ts';
 
 interface MirrorOptions extends CommonParts {
@@ -90,7 +90,8 @@ export class Mirror {
       const outcome: Outcome = await (forged?.object === undefined
         ? this.#remove(work, signal)
         : this.#putOrLess(work, forged.object, signal));
-      const { news = forged?.leftOut, ...result } = outcome;
+      const word = work.source && ignoredWord(work.source);
+      const { news = forged?.leftOut ?? word, ...result } = outcome;
       this.#tell(work, news);
       return result;
     } catch (error) {
@@ -107,7 +108,9 @@ export class Mirror {
   /** What people were told last of an object: why it is not over there, or what is left out. */
   told(kind: MirroredKindName, homeNamespace: string, name: string): string | undefined {
     const news = this.#told.get(mirrorKey(kind, homeNamespace, name));
-    return news && `${news.reason}: ${news.message}`;
+    // What an object says of itself in vain closes nothing, and keeps nothing home.
+    if (news === undefined || news.reason === REFLECT_IGNORED) return undefined;
+    return `${news.reason}: ${news.message}`;
   }
 
   /** The same, all that there is to say. */

@@ -9,8 +9,9 @@ import type { CommonParts } from '../namespaces.ts';
 import { nameTaken, type Refusal, refusalOf } from '../pods/refusal.ts';
 import type { Tenant } from '../tenants.ts';
 import { CopyUse, REFLECTED_KINDS, sourceVersion, withoutDropped } from './copies.ts';
+import type { News } from './mirrored-kind.ts';
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
-import { type KindRule, ruleFor } from './rules.ts';
+import { ignoredWord, type KindRule, ruleFor } from './rules.ts';
 import {
   isWanted,
   mayBeTied,
@@ -86,6 +87,8 @@ export class Reflector {
   readonly #refusals = new Map<ReflectionKey, Refusal>();
   /** Types of Secrets that may be tokens, as read. */
   readonly #types = new Map<ReflectionKey, { uid: string; type: string | undefined }>();
+  /** What was told last of an object whose own word is ignored. */
+  readonly #ignored = new Map<ReflectionKey, string>();
   /** When a copy was first seen unreferenced, monotonic ms. */
   readonly #unreferencedSince = new Map<ReflectionKey, number>();
 
@@ -116,6 +119,7 @@ export class Reflector {
     const subject = this.#subject(key);
     if (subject === undefined) return false;
     const isKnown = subject.copy !== undefined || this.#types.has(key) || this.#refusals.has(key);
+    if (this.#ignored.has(key) || (subject.source && ignoredWord(subject.source)) !== undefined) return true;
     return isKnown || subject.isUsed || this.#isWanted(subject);
   }
 
@@ -125,6 +129,7 @@ export class Reflector {
     if (subject?.tenant.synced !== true || !homePods.synced || !contact()) return {};
     const { kind, tenant, source, copy } = subject;
     if (source === undefined) this.#types.delete(key);
+    this.#tellIgnored(subject);
     if (source !== undefined && this.#isWanted(subject)) {
       const type = await this.#readType({ key, kind, source }, signal);
       if (mayTravelFor(type, source, this.#usersOf(key))) {
@@ -338,7 +343,10 @@ export class Reflector {
     const isNew = !this.#refusals.has(key);
     this.#refusals.set(key, refusal);
     this.#wakeUsers(key);
-    if (isNew) this.#tell(kind, work.source, refusal);
+    if (isNew) {
+      const message = `not brought to the foreign cluster: ${refusal.message}`;
+      this.#tell(kind, work.source, { ...refusal, message });
+    }
     if (refusal.retryAfterMs !== undefined) return { requeueAfterMs: refusal.retryAfterMs };
     if (isNew) return { requeueAfterMs: RELIST_WAIT_MS };
     return { requeueAfterMs: this.#usersOf(key).length > 0 ? REFUSED_RETRY_MS : IDLE_RETRY_MS };
@@ -356,10 +364,19 @@ export class Reflector {
     return live !== undefined && (live.immutable === true || live.type !== (draft as { type?: string }).type);
   }
 
-  #tell(kind: ReferenceKind, { name, namespace, uid }: KubeObject['metadata'], refusal: Refusal): void {
+  /** Once for each value. */
+  #tellIgnored({ key, kind, source }: Subject): void {
+    const news = source && ignoredWord(source);
+    if (source === undefined || news === undefined) this.#ignored.delete(key);
+    else if (this.#ignored.get(key) !== news.message) {
+      this.#ignored.set(key, news.message);
+      this.#tell(kind, source.metadata, news);
+    }
+  }
+
+  #tell(kind: ReferenceKind, { name, namespace, uid }: KubeObject['metadata'], news: News): void {
     const metadata = { name, uid, ...(namespace !== undefined && { namespace }) };
-    const message = `not brought to the foreign cluster: ${refusal.message}`;
-    this.#options.events.event({ apiVersion: 'v1', kind, metadata }, 'Warning', refusal.reason, message);
+    this.#options.events.event({ apiVersion: 'v1', kind, metadata }, 'Warning', news.reason, news.message);
   }
 
   #wakeUsers(key: ReflectionKey): void {

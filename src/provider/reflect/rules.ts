@@ -1,7 +1,7 @@
 /** Which objects of an offloaded namespace travel, by the rules of its mapping. Pure. */
 import { ANNOTATION_REFLECT } from '../../api/names.ts';
 import { DEFAULT_REFLECTION, type ReflectionRule } from '../../api/reflection.ts';
-import type { ObjectMeta } from '../../api/wire.ts';
+import type { KubeObject, ObjectMeta } from '../../api/wire.ts';
 
 export interface GroupResource {
   /** Empty for the core group. */
@@ -34,6 +34,20 @@ export function effectiveRules(rules: readonly ReflectionRule[] | undefined): Ki
     kinds.set(groupResourceKey({ group, resource }), { group, resource });
   }
   return [...kinds.values()].map((kind) => ruleFor(rules, kind));
+}
+
+export const REFLECT_IGNORED = 'ReflectIgnored';
+const MAX_SHOWN = 40;
+
+/** What to tell people of an object whose own word is none; undefined: it has none, or it counts. */
+export function ignoredWord({
+  metadata,
+}: KubeObject): { reason: typeof REFLECT_IGNORED; message: string } | undefined {
+  const word = metadata.annotations?.[ANNOTATION_REFLECT];
+  if (word === undefined || word === 'true' || word === 'false') return undefined;
+  const shown = word.length > MAX_SHOWN ? `${word.slice(0, MAX_SHOWN)}...` : word;
+  const message = `annotation ${ANNOTATION_REFLECT} is ignored, since it says "${shown}": say "true" or "false", else the rule of the namespace counts`;
+  return { reason: REFLECT_IGNORED, message };
 }
 
 /**

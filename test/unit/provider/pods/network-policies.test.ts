@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type GuestNetworkPolicy, guestNetworkPolicies } from '../../../../src/api/guest-network-policy.ts';
+import { ANNOTATION_REFLECT } from '../../../../src/api/names.ts';
 import type { NetworkPolicySpec } from '../../../../src/api/network-policy.ts';
 import type { ReflectionRule } from '../../../../src/api/reflection.ts';
 import { namespaces, networkPolicies, pods } from '../../../../src/api/resources.ts';
@@ -188,6 +189,24 @@ describe('a policy', () => {
     await world.until('it is told', () =>
       world.events.some((event) => event.includes('`drop` has no effect')),
     );
+  });
+
+  test('whose own word about travelling is ignored travels, is told so, and counts as no stricter', async () => {
+    const metadata = {
+      namespace: 'shop',
+      name: 'deny',
+      generation: 1,
+      annotations: { [ANNOTATION_REFLECT]: 'no' },
+    };
+    world.home.seed(networkPolicies, { metadata, spec: { podSelector: {}, ingress: [] } });
+    await world.start();
+    await untilCopied();
+    putInForce();
+    world.addPod('web');
+    await world.until('the pod is made', () => world.body('web') !== undefined);
+    const told = world.events.filter((event) => event.startsWith('ReflectIgnored'));
+    expect(told).toEqual([expect.stringContaining('it says "no"')]);
+    expect(virtualNode().status?.stricterPolicies).toBeUndefined();
   });
 
   test('of which the provider tells nonsense harms nobody', async () => {

@@ -296,3 +296,22 @@ test('a name that somebody else has over there: left alone, said on the object, 
   expect(world.foreign.storage.get('configmaps', 'tenant/settings')).toMatchObject({ data: { theirs: '1' } });
   expect(world.events.filter((event) => event.startsWith('NameTaken'))).toHaveLength(1);
 });
+
+test('a word that is neither "true" nor "false" is told on the object, once for each, whether it travels or not', async () => {
+  const told = (): string[] => world.events.filter((event) => event.startsWith('ReflectIgnored'));
+  const metadata = { namespace: 'shop', name: 'settings', annotations: { [ANNOTATION_REFLECT]: 'no' } };
+  world.home.seed(configMaps, { metadata });
+  addSecret('key', { annotations: { [ANNOTATION_REFLECT]: 'False' } });
+  world.addPod('web', mounting('key'));
+  await world.start();
+  await world.until('copied', () => there('secrets').includes('key'));
+  const said = (word: string): string =>
+    `ReflectIgnored: annotation tributary.dev/reflect is ignored, since it says "${word}": say "true" or "false", else the rule of the namespace counts`;
+  await world.until('told', () => told().length >= 2);
+  annotate('configmaps', 'settings', { [ANNOTATION_REFLECT]: 'no', other: '1' });
+  annotate('secrets', 'key', { [ANNOTATION_REFLECT]: 'never' });
+  await world.until('told anew', () => told().length >= 3);
+  annotate('secrets', 'key', { [ANNOTATION_REFLECT]: 'false' });
+  await world.until('home', () => !there('secrets').includes('key'));
+  expect(told().toSorted()).toEqual([said('False'), said('never'), said('no')]);
+});
