@@ -48,7 +48,7 @@ interface Report {
 
 /**
  * Conditions and the measured MTU are written at once, and every node hears of it; a peer that answers now and then could make
- * them change with each look.
+ * them change with each look. A tunnel that was made anew begins anew: how often that happens, the budget of its documents bounds.
  */
 export const VERDICT_PACE: PaceLimits = { free: 20, baseMs: 1_000, quietMs: 30_000 };
 
@@ -107,7 +107,7 @@ export class Reports {
   async #write(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const news = this.#news(name);
     if (news === undefined) return {};
-    const waitMs = isVerdict(news.patch) ? this.#verdicts.turn(name) : 0;
+    const waitMs = isVerdict(news.patch) ? this.#verdicts.turn(news.tunnel.metadata.uid) : 0;
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const { client, clock } = this.#options;
     const { tunnel, patch, conditions } = news;

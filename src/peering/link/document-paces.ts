@@ -17,8 +17,8 @@ export const DOCUMENT_PACES: Readonly<Record<DocumentKind, PaceLimits>> = {
   acceptance: NEGOTIATED,
   offer: NEGOTIATED,
   grant: NEGOTIATED,
-  // Each change of a Tunnel is worked on by the gateway and by every node.
-  network: { free: 16, baseMs: 2_000, quietMs: 120_000 },
+  // Each change of a Tunnel is worked on by the gateway and by every node. A peering that comes and goes takes about five.
+  network: { free: 40, baseMs: 1_000, quietMs: 30_000 },
   // Endpoints change with each pod that comes or goes behind a Service.
   services: { free: 120, baseMs: 1_000, quietMs: 5_000 },
 };

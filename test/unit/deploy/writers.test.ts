@@ -65,7 +65,7 @@ describe('what never ends is written so often at most', () => {
     ['acceptance', DOCUMENT_PACES.acceptance, 70, 300],
     ['offer', DOCUMENT_PACES.offer, 70, 300],
     ['grant', DOCUMENT_PACES.grant, 70, 300],
-    ['network', DOCUMENT_PACES.network, 30, 60],
+    ['network', DOCUMENT_PACES.network, 60, 180],
     ['services', DOCUMENT_PACES.services, 200, 900],
     ['a stranger', STRANGER_PACE, 25, 80],
     ['the status of a stranger', STATUS_PACES.strangers, 30, 90],

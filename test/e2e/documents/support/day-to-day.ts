@@ -66,6 +66,10 @@ export const DAY_TO_DAY: readonly Reading[] = [
         'kubectl patch foreigncluster NAME --type merge -p \'{"spec":{"network":{"services":"OffloadedPods","dns"',
         { replace: { 'foreigncluster NAME': `foreigncluster ${knownAs('rome', 'milan')}`, NAME: 'milan' } },
       ),
+      // Their ranges overlap, and the doctor, who is asked later, would say what these two choices lack.
+      given(
+        `kubectl patch foreigncluster ${knownAs('rome', 'milan')} --type merge -p '{"spec":{"network":{"services":null,"dns":null}}}'`,
+      ),
     ],
   },
   {

@@ -54,7 +54,7 @@ test.each([
   ['acceptance', 65, 12],
   ['offer', 65, 12],
   ['grant', 65, 12],
-  ['network', 25, 4],
+  ['network', 52, 6],
   ['services', 170, 40],
 ] as const)(
   'of a %s that never stops changing, at most %d are taken in two minutes, then %d, and the last one in the end',
