@@ -2,7 +2,7 @@
  * Rights as data. Roles are forged from these tables, docs/rights.md is printed from them, and an integration test
  * asks a real API server whether they are the whole truth.
  */
-import type { Manifest, ManifestOf } from './manifest.ts';
+import { CLUSTER_NAME, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from './manifest.ts';
 import type { Stored, Wire } from './wire.ts';
 import type * as models from '@kubernetes/client-node';
 
@@ -82,6 +82,9 @@ export interface AccountRef {
   namespace: string;
   name: string;
 }
+
+/** Of role `cluster`. */
+export const CLUSTER_ACCOUNT: AccountRef = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
 
 /** All accounts of a namespace, also those to come. */
 export interface AccountsOf {

@@ -21,7 +21,14 @@ import {
   SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
 import { LABEL_NAMESPACE_NAME } from '../api/names.ts';
-import { type AccountRef, forgeGrant, groupAndResource, RBAC_VERSION, rulesOf } from '../api/rbac.ts';
+import {
+  type AccountRef,
+  CLUSTER_ACCOUNT,
+  forgeGrant,
+  groupAndResource,
+  RBAC_VERSION,
+  rulesOf,
+} from '../api/rbac.ts';
 import { SETTING_LOG_LEVEL, SETTINGS_CONFIG_MAP } from '../api/settings.ts';
 import type { Stored } from '../api/wire.ts';
 import { forgeHostingBase } from '../hosting/base-objects.ts';
@@ -68,7 +75,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
   const { args = [], service = { type: 'ClusterIP' }, ...program } = options;
   const image = checkedImage(options.image);
   const labels = labelsOf(CLUSTER_NAME);
-  const account = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
+  const account = CLUSTER_ACCOUNT;
   return [
     // None of our own pods there needs more than `restricted`.
     forgeNamespace(SYSTEM_NAMESPACE, 'restricted'),

@@ -7,6 +7,8 @@ import {
   forgeAggregate,
   forgeBinding,
   LABEL_AGGREGATE_LENDING,
+  RBAC_VERSION,
+  type Right,
   rulesOf,
 } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
@@ -31,18 +33,8 @@ const labels = { [LABEL_APP_NAME]: APP_NAME };
 export function forgeHostingBase(account: AccountRef, elsewhere?: string): Manifest[] {
   return [
     forgePeersNamespace(),
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: TENANT_ROLE, labels },
-      rules: rulesOf(PEER_RIGHTS),
-    } as Manifest,
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: TENANT_LOGS_ROLE, labels },
-      rules: rulesOf(GUARDIAN_TENANT_RIGHTS),
-    } as Manifest,
+    forgeRole(TENANT_ROLE, PEER_RIGHTS),
+    forgeRole(TENANT_LOGS_ROLE, GUARDIAN_TENANT_RIGHTS),
     ...forgeTenantPolicies(),
     ...forgeLendingFence(account, elsewhere),
     forgeAggregate(LENDING_KINDS_ROLE, { labels, label: LABEL_AGGREGATE_LENDING }),
@@ -53,6 +45,14 @@ export function forgeHostingBase(account: AccountRef, elsewhere?: string): Manif
     forgePriorityLevel(),
   ];
 }
+
+/** To be bound in tenants. */
+const forgeRole = (name: string, rights: readonly Right[]): ManifestOf<Stored<models.V1ClusterRole>> => ({
+  apiVersion: RBAC_VERSION,
+  kind: 'ClusterRole',
+  metadata: { name, labels },
+  rules: rulesOf(rights),
+});
 
 /**
  * 20 shares, where `workload-low` has 100. Half of them may be lent to others while peers are quiet; peers borrow none from

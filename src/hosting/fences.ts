@@ -21,12 +21,11 @@ import {
   NATIVE_SLICE_MANAGER,
   SLICE_MANAGER,
 } from '../api/names.ts';
-import type { AccountRef } from '../api/rbac.ts';
+import { type AccountRef, CLUSTER_ACCOUNT } from '../api/rbac.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../api/tenant-labels.ts';
 import { RESULT_GATE } from './guardian/result.ts';
 import { isReflectableGroup, KIND_VERBS } from './policies/kinds.ts';
 import {
-  CLUSTER_ACCOUNT,
   FLOW_SCHEMA_PREFIX,
   PEERS_PRIORITY_LEVEL,
   TENANT_KINDS_ROLE,

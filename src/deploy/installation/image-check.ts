@@ -2,7 +2,8 @@
  * A pod that only says its version: whether an image can be had here, and is ours, is known before a role is stopped for it. It has
  * the account of role `cluster`, and so the same secrets to pull images with.
  */
-import { CLUSTER_NAME, LABEL_APP_INSTANCE, type ManifestOf, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { LABEL_APP_INSTANCE, type ManifestOf, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { CLUSTER_ACCOUNT } from '../../api/rbac.ts';
 import type { Pod } from '../../api/wire.ts';
 import { checkedImage, forgeTaskPod } from '../program.ts';
 
@@ -17,7 +18,7 @@ export function forgeImageCheck(image: string): ManifestOf<Pod> & { metadata: { 
     metadata: { namespace: SYSTEM_NAMESPACE, name: IMAGE_CHECK_NAME, labels },
     spec: {
       ...forgeTaskPod({
-        account: { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME },
+        account: CLUSTER_ACCOUNT,
         labels,
         image: checkedImage(image),
         args: ['version'],

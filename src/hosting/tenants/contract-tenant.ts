@@ -1,16 +1,9 @@
 import type * as models from '@kubernetes/client-node';
 
-import {
-  APP_NAME,
-  CLUSTER_NAME,
-  LABEL_APP_NAME,
-  type Manifest,
-  type ManifestOf,
-  SYSTEM_NAMESPACE,
-} from '../../api/manifest.ts';
+import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
 import { ANNOTATION_HOME_NAMESPACE, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import { type Contract, POD_SECURITY_LEVELS } from '../../api/offer.ts';
-import { type AccountRef, forgeBinding, forgeGrant, type Grant } from '../../api/rbac.ts';
+import { CLUSTER_ACCOUNT, forgeBinding, forgeGrant, type Grant } from '../../api/rbac.ts';
 import type { ReflectableKind } from '../../api/reflection.ts';
 import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
@@ -45,9 +38,6 @@ export const PEERS_PRIORITY_LEVEL = 'tributary-peers';
 export const FLOW_SCHEMA_PREFIX = 'tributary-peer-';
 /** Before Kubernetes' own `service-accounts` (9000), after whatever keeps the cluster itself alive. */
 const FLOW_PRECEDENCE = 2000;
-
-/** The account of role `cluster`, our own. */
-export const CLUSTER_ACCOUNT: AccountRef = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
 
 type FlowSchema = Stored<models.V1FlowSchema>;
 

@@ -4,7 +4,7 @@
  */
 import { APP_NAME, checkedLabel, checkedUnique, LABEL_APP_NAME, type Manifest } from '../../api/manifest.ts';
 import type { PodSecurityLevel } from '../../api/offer.ts';
-import { forgeGrant, rulesOf } from '../../api/rbac.ts';
+import { CLUSTER_ACCOUNT, forgeGrant, rulesOf } from '../../api/rbac.ts';
 import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import { forgeTenantPolicies } from '../policies/policies.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { GUARDIAN_TENANT_RIGHTS } from '../rights.ts';
-import { CLUSTER_ACCOUNT, TENANT_LOGS_ROLE } from './contract-tenant.ts';
+import { TENANT_LOGS_ROLE } from './contract-tenant.ts';
 import type { Isolation, IsolationFacts } from './isolation.ts';
 import { forgeAccount, forgePeersNamespace, forgeTenantNamespace } from './objects.ts';
 import { PEER_RIGHTS } from './peer-rights.ts';
