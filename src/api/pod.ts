@@ -25,6 +25,9 @@ export const isGuest = ({ metadata }: Meta): boolean => metadata.labels?.[LABEL_
 export const isFinished = ({ status }: { status?: { phase?: string } }): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
+/** Field selector of pods that wait for a node. */
+export const WAITING_FOR_NODE = 'spec.nodeName=,status.phase=Pending';
+
 /**
  * The addresses that are the pod's alone. On the network of its node it has the node's, which everything of the node shares; when
  * it has ended, its address may be somebody else's.

@@ -1,4 +1,4 @@
-import { type Fields, isFields } from '../lib/fields.ts';
+import { fieldsIn, isFields } from '../lib/fields.ts';
 
 /** What the value of ANNOTATION_RECREATED says. */
 export interface Recreated {
@@ -15,7 +15,7 @@ const MAX_CONTAINERS = 256;
 
 /** Each of the two clusters, and others, may write annotations: what cannot be read counts as never. */
 export function parseRecreated(text: string): Recreated {
-  const { count, restarts } = parsed(text);
+  const { count, restarts } = fieldsIn(text, MAX_TEXT);
   const counts = isFields(restarts) ? Object.entries(restarts).slice(0, MAX_CONTAINERS) : [];
   return {
     count: boundedCount(count) ?? 0,
@@ -36,13 +36,3 @@ export const boundedCount = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
     ? Math.min(MAX_COUNT, value)
     : undefined;
-
-function parsed(text: string): Fields {
-  if (text.length > MAX_TEXT) return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : {};
-  } catch {
-    return {};
-  }
-}

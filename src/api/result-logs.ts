@@ -1,4 +1,4 @@
-import { type Fields, isFields } from '../lib/fields.ts';
+import { fieldsIn } from '../lib/fields.ts';
 import { BASE64 } from '../lib/untrusted.ts';
 
 /** The ends of the logs of one pod by container, lines as the API server writes them with `timestamps=true`. */
@@ -15,20 +15,10 @@ export const resultLogsText = (logs: ResultLogs): string =>
 /** Another cluster has written it: what cannot be read counts as not there. */
 export function parseResultLogs(text: string): ResultLogs {
   return new Map(
-    Object.entries(parsed(text)).flatMap(([name, value]): [string, Buffer][] =>
+    Object.entries(fieldsIn(text, MAX_TEXT)).flatMap(([name, value]): [string, Buffer][] =>
       typeof value === 'string' && (value === '' || BASE64.test(value))
         ? [[name, Buffer.from(value, 'base64')]]
         : [],
     ),
   );
-}
-
-function parsed(text: string): Fields {
-  if (text.length > MAX_TEXT) return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

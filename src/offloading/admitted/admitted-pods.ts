@@ -1,3 +1,4 @@
+import { WAITING_FOR_NODE } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
@@ -92,7 +93,7 @@ export class AdmittedPods {
 
   /** Returns whether there may be more to tell of the same pods. */
   async #look(namespace: string, kind: AdmittedKind, signal: AbortSignal): Promise<boolean> {
-    const fieldSelector = kind === 'waiting' ? 'spec.nodeName=,status.phase=Pending' : undefined;
+    const fieldSelector = kind === 'waiting' ? WAITING_FOR_NODE : undefined;
     const list = { namespace, limit: PAGE, signal, ...(fieldSelector !== undefined && { fieldSelector }) };
     let isOpen = false;
     let left = MAX_NOTICES;

@@ -3,6 +3,7 @@ import type { Forwarding } from '../../api/cluster-mode.ts';
 import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
+import { WAITING_FOR_NODE } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -103,7 +104,7 @@ export class ForwardedPods {
 
   async #freeWaiting(forwarding: Forwarding, signal: AbortSignal): Promise<void> {
     const { client, offloadingOf } = this.#options;
-    const list = { fieldSelector: 'spec.nodeName=,status.phase=Pending', limit: PAGE, signal };
+    const list = { fieldSelector: WAITING_FOR_NODE, limit: PAGE, signal };
     for await (const { items } of client.pages(pods, list)) {
       for (const pod of items.filter(({ metadata }) => offloadingOf(metadata.namespace ?? ''))) {
         const action = admittedForAnother(pod, forwarding);

@@ -1,4 +1,5 @@
 import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
+import { WAITING_FOR_NODE } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import { aboutPod } from '../../kube/events.ts';
@@ -88,8 +89,7 @@ export class WaitingPods {
     facts: AvoidFacts,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const fieldSelector = 'spec.nodeName=,status.phase=Pending';
-    const list = { namespace: namespaceOf(offloading), fieldSelector, limit: PAGE, signal };
+    const list = { namespace: namespaceOf(offloading), fieldSelector: WAITING_FOR_NODE, limit: PAGE, signal };
     const again: number[] = [];
     for await (const { items } of this.#options.client.pages(pods, list)) {
       const waits = await eachAtOnce(items, AT_ONCE, async (pod) =>

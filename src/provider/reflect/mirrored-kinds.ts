@@ -17,7 +17,7 @@ import {
   unmanaged,
   type Wanted,
 } from './mirrored-kind.ts';
-import { misnamed } from './misnamed-kinds.ts';
+import { CORE_UNMIRRORED, misnamed } from './misnamed-kinds.ts';
 import { networkPolicyKind } from './network-policies.ts';
 import { effectiveRules, groupResourceKey, type KindRule } from './rules.ts';
 import { serviceKind } from './services.ts';
@@ -95,22 +95,7 @@ function wrongKind(rule: KindRule): Omit<BadRule, 'kind'> | undefined {
 }
 
 /** Kinds that are carried across in another way, or that concern one cluster alone. */
-const CORE_NEVER: ReadonlySet<string> = new Set([
-  'bindings',
-  'componentstatuses',
-  'configmaps',
-  'endpoints',
-  'events',
-  'limitranges',
-  'namespaces',
-  'nodes',
-  'persistentvolumeclaims',
-  'persistentvolumes',
-  'pods',
-  'resourcequotas',
-  'secrets',
-  'serviceaccounts',
-]);
+const CORE_NEVER: ReadonlySet<string> = new Set([...CORE_UNMIRRORED, 'configmaps', 'secrets']);
 /** Each cluster says itself who may do what; the other groups hold facts that a cluster's own parts record. */
 const GROUPS_NEVER: ReadonlySet<string> = new Set([
   'admissionregistration.k8s.io',

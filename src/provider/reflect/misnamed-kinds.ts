@@ -2,25 +2,26 @@
 import { DEFAULT_REFLECTION } from '../../api/reflection.ts';
 import type { GroupResource } from './rules.ts';
 
-/** Kinds of namespaces that each cluster has, by group, beside those with a default. */
+/** Kinds of the core group without a default that no rule brings across. */
+export const CORE_UNMIRRORED: readonly string[] = [
+  'bindings',
+  'componentstatuses',
+  'endpoints',
+  'events',
+  'limitranges',
+  'namespaces',
+  'nodes',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'pods',
+  'resourcequotas',
+  'serviceaccounts',
+];
+
+/** Kinds that each cluster has, by group, beside those with a default. */
 const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
   // All that there are: this group gets no new ones.
-  '': [
-    'bindings',
-    'componentstatuses',
-    'endpoints',
-    'events',
-    'limitranges',
-    'namespaces',
-    'nodes',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'pods',
-    'podtemplates',
-    'replicationcontrollers',
-    'resourcequotas',
-    'serviceaccounts',
-  ],
+  '': [...CORE_UNMIRRORED, 'podtemplates', 'replicationcontrollers'],
   apps: ['controllerrevisions', 'daemonsets', 'deployments', 'replicasets', 'statefulsets'],
   autoscaling: ['horizontalpodautoscalers'],
   batch: ['cronjobs', 'jobs'],
