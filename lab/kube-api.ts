@@ -37,7 +37,9 @@ const PLURALS: Readonly<Record<string, string>> = {
   ConfigMap: 'configmaps',
   CustomResourceDefinition: 'customresourcedefinitions',
   Deployment: 'deployments',
+  ForeignCluster: 'foreignclusters',
   Namespace: 'namespaces',
+  NamespaceOffloading: 'namespaceoffloadings',
   Node: 'nodes',
   Role: 'roles',
   RoleBinding: 'rolebindings',
@@ -45,6 +47,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   Secret: 'secrets',
   Service: 'services',
   ServiceAccount: 'serviceaccounts',
+  SharingPolicy: 'sharingpolicies',
   StatefulSet: 'statefulsets',
   StorageClass: 'storageclasses',
 };

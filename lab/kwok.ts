@@ -163,7 +163,7 @@ function kwokConfiguration(cluster: ClusterSpec): object {
       nodeLeaseDurationSeconds: 40,
       // v0.8.0 plays some pods twice when there are several players: the second patch is refused and its address
       // lost. One player alone would halve the rate; 16 lose an address on every third pod, 4 on every twentieth.
-      podPlayStageParallelism: 4,
+      podPlayStageParallelism: cluster.podPlayers,
       nodePlayStageParallelism: 16,
       nodeLeaseParallelism: 4,
     },

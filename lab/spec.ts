@@ -41,6 +41,11 @@ export interface ClusterOptions {
   /** Appended to the flags of the control plane, by program; the last value of a flag wins. */
   readonly flags?: ControlPlaneFlags;
   /**
+   * How many players kwok has for pods; default 4. Several play some pods twice, and the second time may come late: one alone never
+   * puts a status back that a test has written.
+   */
+  readonly podPlayers?: number;
+  /**
    * Default: the lab's. `kwok` in a lab of containers: pretended nodes, but a control plane and an address of its own
    * on the underlay; a program that is to be in this cluster's network is started on its node.
    */
@@ -66,6 +71,7 @@ export interface ClusterSpec {
   readonly hardenedRuntime: boolean;
   readonly networkPolicies: boolean;
   readonly flags: ControlPlaneFlags;
+  readonly podPlayers: number;
   readonly workload: Workload;
   readonly segment: number;
   /** Empty in a lab of kwok, whose nodes are only objects; with a kwok cluster among containers, the one of its control plane. */
@@ -136,13 +142,13 @@ function resolveCluster(
   };
 }
 
-type Extras = 'metricsServer' | 'storage' | 'hardenedRuntime' | 'networkPolicies' | 'flags';
+type Extras = 'metricsServer' | 'storage' | 'hardenedRuntime' | 'networkPolicies' | 'flags' | 'podPlayers';
 
 function resolveExtras(cluster: ClusterOptions, real: boolean): Pick<ClusterSpec, Extras> {
   const { storage = false, hardenedRuntime = false, networkPolicies = false } = cluster;
   if (!real && (storage || hardenedRuntime || networkPolicies)) {
     throw new Error(`cluster ${cluster.name}: pretended nodes have no storage, runtimes or policies`);
   }
-  const { metricsServer = real, flags = {} } = cluster;
-  return { metricsServer, storage, hardenedRuntime, networkPolicies, flags };
+  const { metricsServer = real, flags = {}, podPlayers = 4 } = cluster;
+  return { metricsServer, storage, hardenedRuntime, networkPolicies, flags, podPlayers };
 }

@@ -7,6 +7,10 @@ import { relative } from 'node:path';
 
 import { expect } from '@jest/globals';
 
+import { type Chance, chanceOf } from '../../faults/chance.ts';
+
+export { type Chance, chanceOf };
+
 const LIMIT = 2 ** 31;
 const chosen = randomInt(LIMIT);
 
@@ -19,31 +23,6 @@ export function testSeed(fallback: number = chosen): number {
     throw new Error(`TRIBUTARY_TEST_SEED is a whole number up to ${LIMIT}, not ${text}`);
   }
   return seed;
-}
-
-/** Numbers from a seed, always the same ones. */
-export interface Chance {
-  /** A whole number from 0 to below this. */
-  below(limit: number): number;
-  between(least: number, most: number): number;
-  bytes(length: number): Buffer;
-}
-
-/** mulberry32. */
-export function chanceOf(seed: number): Chance {
-  let state = seed;
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return (mixed ^ (mixed >>> 14)) >>> 0;
-  };
-  const below = (limit: number): number => next() % limit;
-  return {
-    below,
-    between: (least, most) => least + below(most - least),
-    bytes: (length) => Buffer.from(Array.from({ length }, () => below(256))),
-  };
 }
 
 export interface TestPlace {

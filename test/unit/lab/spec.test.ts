@@ -25,6 +25,7 @@ describe('resolveSpec', () => {
         hardenedRuntime: false,
         networkPolicies: false,
         flags: {},
+        podPlayers: 4,
         nodeCount: 2,
         nodes: [
           { name: 'home-1', address: '172.30.3.11', netns: 'tl-lab-home-1', podCidr: '10.244.0.0/24' },
@@ -42,6 +43,7 @@ describe('resolveSpec', () => {
         hardenedRuntime: false,
         networkPolicies: false,
         flags: {},
+        podPlayers: 4,
         nodeCount: 1,
         nodes: [
           { name: 'foreign-1', address: '172.30.3.41', netns: 'tl-lab-foreign-1', podCidr: '10.245.0.0/24' },

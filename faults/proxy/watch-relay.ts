@@ -1,0 +1,124 @@
+import type { WatchFault } from './fault.ts';
+
+/** Where a watch goes to: the client's end of a stream. */
+export interface WatchSink {
+  write(text: string): void;
+  end(): void;
+  /** Breaks the connection. */
+  destroy(): void;
+}
+
+/** Passes the events of one watch on, a line each, and does to them what the fault of the moment says. */
+export class WatchRelay {
+  readonly #sink: WatchSink;
+  readonly #later: (ms: number, run: () => void) => void;
+  readonly #onFault: () => void;
+  #fault: WatchFault | undefined;
+  /** Lines of an answer come in pieces. */
+  #rest = '';
+  #held: string | undefined;
+  #last: string | undefined;
+  #count = 0;
+  #isSilent = false;
+  #isOver = false;
+
+  constructor(
+    sink: WatchSink,
+    options: { later: (ms: number, run: () => void) => void; onFault: () => void },
+  ) {
+    this.#sink = sink;
+    this.#later = options.later;
+    this.#onFault = options.onFault;
+  }
+
+  /** Undefined: nothing is wrong any more. What was held back is sent; a watch that was silent has lost events, so it ends. */
+  set fault(fault: WatchFault | undefined) {
+    this.#fault = fault;
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.#send(held);
+    if (fault === undefined && this.#isSilent) this.#break();
+  }
+
+  push(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') this.#line(line);
+  }
+
+  end(): void {
+    if (this.#isOver || this.#isSilent) return;
+    // A refusal is no line.
+    if (this.#rest !== '' && this.#fault === undefined) this.#sink.write(this.#rest);
+    this.#isOver = true;
+    this.#sink.end();
+  }
+
+  #line(line: string): void {
+    if (this.#isOver) return;
+    const fault = this.#fault;
+    if (fault === undefined) {
+      this.#send(line);
+      return;
+    }
+    this.#onFault();
+    this.#disturb(line, fault);
+    this.#last = line;
+    this.#count++;
+  }
+
+  #disturb(line: string, fault: WatchFault): void {
+    switch (fault.kind) {
+      case 'delay':
+        this.#later(fault.ms, () => this.#send(line));
+        return;
+      case 'truncate':
+        if (!this.#isOver) this.#sink.write(line.slice(0, Math.floor(line.length / 2)));
+        this.#break();
+        return;
+      case 'duplicate':
+        this.#send(line);
+        this.#send(line);
+        return;
+      case 'reorder':
+        this.#swap(line);
+        return;
+      case 'replay':
+        this.#send(line);
+        if (this.#count % 2 === 1 && this.#last !== undefined) this.#send(this.#last);
+        return;
+      case 'error':
+        this.#send(errorEvent(fault.code));
+        this.end();
+        return;
+      case 'silence':
+        this.#isSilent = true;
+        return;
+    }
+  }
+
+  #swap(line: string): void {
+    const held = this.#held;
+    this.#held = held === undefined ? line : undefined;
+    if (held === undefined) return;
+    this.#send(line);
+    this.#send(held);
+  }
+
+  #send(line: string): void {
+    if (!this.#isOver) this.#sink.write(`${line}\n`);
+  }
+
+  #break(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sink.destroy();
+  }
+}
+
+/** As the API server says it (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes). */
+function errorEvent(code: 410 | 500): string {
+  const reason = code === 410 ? 'Expired' : 'InternalError';
+  const object = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: 'injected', reason, code };
+  return JSON.stringify({ type: 'ERROR', object });
+}
