@@ -80,6 +80,20 @@ export function wrongs(imports: readonly Import[]): string[] {
   ];
 }
 
+/**
+ * Programs that judge ours from outside. A mistake in what they share with it would be repeated there, so they import only packages and
+ * files of their own folder; and nothing of ours imports them.
+ */
+export const OUTSIDERS: readonly string[] = ['faults/auditor/'];
+
+/** One line for each import that crosses the border of an outsider; tests may import both. */
+export const crossings = (imports: readonly Import[]): string[] =>
+  OUTSIDERS.flatMap((folder) =>
+    imports
+      .filter(({ from, to }) => from.startsWith(folder) !== to.startsWith(folder))
+      .map(({ from, to }) => `${from} imports ${to}: ${folder} and the rest do not import each other`),
+  );
+
 /** A Mermaid flowchart; an arrow that is not permitted is dotted. */
 export const flowchart = (arrows: readonly Arrow[]): string =>
   [

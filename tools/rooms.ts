@@ -2,22 +2,27 @@
  * The rooms of src: how large they are, who imports whom, which files import each other in a circle.
  *
  * Usage: node tools/rooms.ts [--check | --walk FILE]
- *   --check prints only what is wrong: imports that the table in tools/room-rules.ts does not permit, and circles.
+ *   --check prints only what is wrong: imports that the table in tools/room-rules.ts does not permit, circles, and imports
+ *   across the border of programs that judge ours from outside.
  *   --walk counts the files that FILE needs at run time, except lib, api and kube.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { circlesOf, importsIn, reachedFrom } from './import-graph.ts';
-import { arrowsOf, flowchart, roomOf, sizesOf, wrongs } from './room-rules.ts';
+import { circlesOf, type Import, importsIn, reachedFrom } from './import-graph.ts';
+import { arrowsOf, crossings, flowchart, roomOf, sizesOf, wrongs } from './room-rules.ts';
 
 const root = join(import.meta.dirname, '..');
-const texts = new Map(
-  globSync('src/**/*.ts', { cwd: root })
-    .toSorted()
-    .map((path) => [path, readFileSync(join(root, path), 'utf8')]),
-);
-const imports = [...texts].flatMap(([path, text]) => importsIn(path, text));
+const textsOf = (...patterns: string[]): Map<string, string> =>
+  new Map(
+    globSync(patterns, { cwd: root })
+      .toSorted()
+      .map((path) => [path, readFileSync(join(root, path), 'utf8')]),
+  );
+const importsOf = (texts: ReadonlyMap<string, string>): Import[] =>
+  [...texts].flatMap(([path, text]) => importsIn(path, text));
+const texts = textsOf('src/**/*.ts');
+const imports = importsOf(texts);
 const lineCounts = new Map([...texts].map(([path, text]) => [path, text.split('\n').length - 1]));
 
 function walk(start: string): void {
@@ -30,7 +35,8 @@ function walk(start: string): void {
 }
 
 function check(): void {
-  const found = wrongs(imports);
+  const outside = importsOf(textsOf('{faults,lab,bench,tools}/**/*.ts'));
+  const found = [...wrongs(imports), ...crossings([...imports, ...outside])];
   for (const line of found) console.error(line);
   process.exitCode = found.length > 0 ? 1 : 0;
 }

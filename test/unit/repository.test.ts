@@ -11,8 +11,11 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root }).toSorted();
 
 const sources = find('src/**/*.ts');
-const allCode = [...sources, ...find('{test,lab,tools,bench}/**/*.{ts,mjs,sh}', 'Makefile', 'Dockerfile')];
-const documents = find('*.md', '{docs,examples,src,test,lab}/**/*.md');
+const allCode = [
+  ...sources,
+  ...find('{test,lab,tools,bench,faults}/**/*.{ts,mjs,sh}', 'Makefile', 'Dockerfile'),
+];
+const documents = find('*.md', '{docs,examples,src,test,lab,faults}/**/*.md');
 
 /** The lines, as `path:number`, that match. */
 const linesWith = (paths: readonly string[], pattern: RegExp): string[] =>
@@ -28,7 +31,12 @@ test('the version is the same everywhere', () => {
 });
 
 test('entry points begin by saying what they are', () => {
-  const entries = find('src/main.ts', 'src/agent/roles.ts', 'src/**/index.ts', '{lab,tools}/**/main.ts');
+  const entries = find(
+    'src/main.ts',
+    'src/agent/roles.ts',
+    'src/**/index.ts',
+    '{lab,tools,faults}/**/main.ts',
+  );
   const silent = entries.filter((path) => !/^(#!.*\n)?\/\*\*/.test(read(path)));
   expect(silent).toEqual([]);
 });
@@ -93,7 +101,11 @@ test('links between documents lead to sections that there are', () => {
 
 test('files that documents name exist', () => {
   const named = documents.flatMap((path) =>
-    [...read(path).matchAll(/(?<![\w./-])(?:src|lab|bench|test|tools|docs|deploy|examples)\/[\w./-]*[\w/]/g)]
+    [
+      ...read(path).matchAll(
+        /(?<![\w./-])(?:src|lab|bench|faults|test|tools|docs|deploy|examples)\/[\w./-]*[\w/]/g,
+      ),
+    ]
       .map(([target]) => target)
       .filter((target) => !existsSync(join(root, target)))
       .map((target) => `${path}: ${target}`),
@@ -104,7 +116,7 @@ test('files that documents name exist', () => {
 test('files that the README of a room names are in that room, or named from the root', () => {
   const isThere = (folder: string, target: string): boolean =>
     existsSync(join(root, target)) || find(join(folder, '**', target)).length > 0;
-  const named = find('{src,test,lab}/**/README.md').flatMap((path) =>
+  const named = find('{src,test,lab,faults}/**/README.md').flatMap((path) =>
     [...read(path).matchAll(/`((?!tributary\.dev)[\w./-]+(?:\.ts|\.txt|\/))`/g)]
       .map(([, target = '']) => target)
       .filter((target) => !isThere(dirname(path), target))

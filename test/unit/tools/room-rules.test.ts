@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { Import } from '../../../tools/import-graph.ts';
-import { arrowsOf, flowchart, MAY_IMPORT, sizesOf, wrongs } from '../../../tools/room-rules.ts';
+import { arrowsOf, crossings, flowchart, MAY_IMPORT, sizesOf, wrongs } from '../../../tools/room-rules.ts';
 
 const imported = (from: string, to: string, isType = false): Import => ({
   from: `src/${from}.ts`,
@@ -40,6 +40,19 @@ test('what is wrong names the files', () => {
     'src/kube/b.ts imports src/cli/c.ts: kube may not import cli',
     'these files import each other: src/kube/a.ts, src/kube/b.ts',
   ]);
+});
+
+test.each([
+  ['faults/auditor/a.ts', 'faults/auditor/checks/b.ts', true],
+  ['faults/auditor/a.ts', 'src/api/names.ts', false],
+  ['faults/auditor/a.ts', 'lab/kube-api.ts', false],
+  ['faults/auditor/checks/a.ts', 'test/support/eventually.ts', false],
+  ['faults/auditor/a.ts', 'faults/runs/b.ts', false],
+  ['src/lib/a.ts', 'faults/auditor/violation.ts', false],
+  ['faults/runs/a.ts', 'faults/auditor/violation.ts', false],
+  ['faults/runs/a.ts', 'lab/kube-api.ts', true],
+])('the auditor stands outside: %s imports %s: %p', (from, to, isPermitted) => {
+  expect(crossings([{ from, to, isType: true }])).toHaveLength(isPermitted ? 0 : 1);
 });
 
 test('the picture counts the imports between rooms and shows which are not permitted', () => {
