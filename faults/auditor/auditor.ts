@@ -13,8 +13,11 @@ import { SecretSearch } from './secret-search.ts';
 import { snapshotOf } from './snapshot.ts';
 import type { ClusterSnapshot } from './snapshot-model.ts';
 import type { Pairing } from './written.ts';
+import { now } from './violation.ts';
 
 const LOOK_MS = 250;
+/** Arguments of all processes are read once in so many looks. */
+const LOOKS = 4;
 const RETRY_MS = 200;
 
 export class Auditor {
@@ -62,9 +65,9 @@ export class Auditor {
 
   /** Processes leave no history: they are looked at again and again. */
   async #look(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    for (let look = 0; !signal.aborted; look += 1) {
       this.processes.look();
-      this.secrets.readProcesses();
+      if (look % LOOKS === 0) this.secrets.readProcesses();
       await sleep(LOOK_MS);
     }
   }
@@ -117,12 +120,12 @@ export class Auditor {
   }
 
   async #patiently<T>(read: () => Promise<T>): Promise<T> {
-    const deadline = Date.now() + this.config.bounds.settleSeconds * 1000;
+    const deadline = now() + this.config.bounds.settleSeconds * 1000;
     for (;;) {
       try {
         return await read();
       } catch (error) {
-        if (!(error instanceof ReadError) || Date.now() > deadline) throw error;
+        if (!(error instanceof ReadError) || now() > deadline) throw error;
         await sleep(RETRY_MS);
       }
     }

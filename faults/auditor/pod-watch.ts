@@ -4,9 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiReader, type Listed, ReadError } from './api-reader.ts';
 import { type Pod, podView, type PodView } from './pod-view.ts';
 import type { RawObject } from './snapshot-model.ts';
+import { now } from './violation.ts';
 
 const RETRY_MS = 200;
 const GONE = 410;
+/** For how long a watch may be behind a list. */
+const CATCH_UP_MS = 2_000;
+const CATCH_UP_STEP_MS = 20;
 
 /** Who is told. `at` is in milliseconds since 1970. */
 export interface PodSink {
@@ -26,7 +30,7 @@ export class PodWatch {
   readonly #pods = new Map<string, PodView>();
   /** From where the next watch goes on; undefined: a list must come first. */
   #version: string | undefined;
-  #lastContact: number = Date.now();
+  #lastContact: number = now();
   /** Since when the server has not been read; undefined while it is. */
   #lostAt: number | undefined;
   #isOpen = false;
@@ -54,15 +58,27 @@ export class PodWatch {
   }
 
   /**
-   * Whether a live read shows just what the watch has told.
+   * Whether the watch has told all that a live read shows, after a short wait for it.
    *
    * @throws {ReadError}
    */
   async isFresh(): Promise<boolean> {
-    const { items } = await this.#reader.list(this.#path);
+    const list = await this.#reader.list(this.#path);
+    const deadline = now() + CATCH_UP_MS;
+    while (!this.#hasCaughtUp(list) && now() < deadline) await sleep(CATCH_UP_STEP_MS);
+    return this.#hasCaughtUp(list);
+  }
+
+  /** What is newer than the list does not count: somebody may write all the time. */
+  #hasCaughtUp({ version, items }: Listed): boolean {
+    const isPast = (one: string | undefined): boolean => BigInt(one ?? '0') > BigInt(version);
+    const uids = new Set(items.map(({ metadata }) => metadata.uid));
     return (
-      items.length === this.#pods.size &&
-      items.every(({ metadata }) => this.#pods.get(metadata.uid ?? '')?.version === metadata.resourceVersion)
+      this.pods.every((pod) => uids.has(pod.uid) || isPast(pod.version)) &&
+      items.every(({ metadata: { uid = '', resourceVersion = '0' } }) => {
+        const known = this.#pods.get(uid);
+        return known === undefined ? isPast(this.#version) : BigInt(known.version) >= BigInt(resourceVersion);
+      })
     );
   }
 
@@ -113,21 +129,21 @@ export class PodWatch {
     }
     const events = this.#reader.watch(this.#path, this.#version ?? '0', signal, () => this.#opened());
     for await (const { type, object } of events) {
-      this.#lastContact = Date.now();
+      this.#lastContact = now();
       this.#version = object.metadata.resourceVersion ?? this.#version;
       if (type === 'BOOKMARK') continue;
       const pod = this.#viewOf(object);
       if (type === 'DELETED') this.#forget(pod, 'event');
       else this.#remember(pod, 'event');
     }
-    this.#lastContact = Date.now();
+    this.#lastContact = now();
   }
 
   #opened(): void {
-    const now = Date.now();
-    if (this.#lostAt !== undefined) this.#sink.wasAway(this.#lostAt, now, false);
+    const at = now();
+    if (this.#lostAt !== undefined) this.#sink.wasAway(this.#lostAt, at, false);
     this.#lostAt = undefined;
-    this.#lastContact = now;
+    this.#lastContact = at;
     this.#isOpen = true;
   }
 
@@ -141,15 +157,15 @@ export class PodWatch {
   }
 
   #adopt({ version, items }: Listed): void {
-    const now = Date.now();
+    const at = now();
     const isFirst = this.#version === undefined && this.#lostAt === undefined && this.#pods.size === 0;
-    if (!isFirst) this.#sink.wasAway(this.#lostAt ?? this.#lastContact, now, true);
+    if (!isFirst) this.#sink.wasAway(this.#lostAt ?? this.#lastContact, at, true);
     const views = items.map((item) => this.#viewOf(item));
     const uids = new Set(views.map(({ uid }) => uid));
     for (const pod of this.pods) if (!uids.has(pod.uid)) this.#forget(pod, 'list');
     for (const view of views) this.#remember(view, 'list');
     this.#version = version;
-    this.#lastContact = now;
+    this.#lastContact = at;
     this.#lostAt = undefined;
   }
 
@@ -161,11 +177,11 @@ export class PodWatch {
   #remember(pod: PodView, by: 'event' | 'list'): void {
     const known = this.#pods.get(pod.uid);
     this.#pods.set(pod.uid, pod);
-    if (known?.version !== pod.version) this.#sink.saw(pod, by, Date.now());
+    if (known?.version !== pod.version) this.#sink.saw(pod, by, now());
   }
 
   #forget(pod: PodView, by: 'event' | 'list'): void {
     this.#pods.delete(pod.uid);
-    this.#sink.went(pod, by, Date.now());
+    this.#sink.went(pod, by, now());
   }
 }

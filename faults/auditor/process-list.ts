@@ -1,6 +1,7 @@
 /** The processes that must not end (I10). */
 import type { WatchedProcess } from './checks/processes.ts';
 import { processOf } from './host-reader.ts';
+import { now } from './violation.ts';
 
 export class ProcessList {
   #processes: WatchedProcess[] = [];
@@ -17,7 +18,7 @@ export class ProcessList {
     const { name, started } = found ?? { name: 'unknown', started: '' };
     this.#processes = [
       ...this.#processes.filter((one) => one.pid !== pid || one.endedAt !== undefined),
-      { pid, name, started, isKilled: false, ...(found === undefined && { endedAt: Date.now() }) },
+      { pid, name, started, isKilled: false, ...(found === undefined && { endedAt: now() }) },
     ];
   }
 
@@ -27,10 +28,10 @@ export class ProcessList {
   }
 
   look(): void {
-    const now = Date.now();
+    const at = now();
     this.#processes = this.#processes.map((one) => {
       if (one.endedAt !== undefined || processOf(one.pid)?.started === one.started) return one;
-      return { ...one, endedAt: now };
+      return { ...one, endedAt: at };
     });
   }
 

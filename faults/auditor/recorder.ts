@@ -4,6 +4,7 @@ import type { Absence, ClusterHistory, Observation } from './history.ts';
 import { PodWatch } from './pod-watch.ts';
 import type { PodView } from './pod-view.ts';
 import type { RawObject } from './snapshot-model.ts';
+import { now } from './violation.ts';
 
 export class Recorder {
   readonly reader: ApiReader;
@@ -44,7 +45,7 @@ export class Recorder {
   }
 
   /**
-   * Whether live reads show just what the watches have told.
+   * Whether the watches have told all that live reads show.
    *
    * @throws {ReadError}
    */
@@ -55,12 +56,12 @@ export class Recorder {
 
   /** Forgets what was; what is there now is where each life begins. */
   begin(): void {
-    const now = Date.now();
+    const at = now();
     this.#lives.clear();
     this.#absences = [];
     this.#isRestored = false;
     for (const pod of this.#watches.flatMap(({ pods }) => pods))
-      this.#write({ at: now, pod, isGone: false, by: 'list' });
+      this.#write({ at, pod, isGone: false, by: 'list' });
   }
 
   /** The caller has put back the store behind the server. */
@@ -70,13 +71,13 @@ export class Recorder {
   }
 
   history(): ClusterHistory {
-    const now = this.#watches.flatMap(({ lostAt }): Absence[] =>
+    const current = this.#watches.flatMap(({ lostAt }): Absence[] =>
       lostAt === undefined ? [] : [{ from: lostAt, to: Infinity, isGap: false }],
     );
     return {
       name: this.reader.name,
       lives: this.#lives,
-      absences: [...this.#absences, ...now],
+      absences: [...this.#absences, ...current],
       isRestored: this.#isRestored,
     };
   }

@@ -2,7 +2,7 @@
 import { canariesIn, type Canary } from './checks/secrets.ts';
 import { argumentsWith, canariesInFile } from './host-reader.ts';
 import type { RawObject } from './snapshot-model.ts';
-import { timeText, type Unjudged, type Violation } from './violation.ts';
+import { timeText, type Unjudged, type Violation, now } from './violation.ts';
 
 const EVENTS = /^events(?:\.|$)/u;
 
@@ -50,7 +50,7 @@ export class SecretSearch {
   }
 
   #find(what: string): void {
-    if (!this.#found.has(what)) this.#found.set(what, Date.now());
+    if (!this.#found.has(what)) this.#found.set(what, now());
   }
 
   violations(): Violation[] {

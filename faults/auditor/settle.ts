@@ -12,7 +12,7 @@ import { strangerFaults } from './checks/strangers.ts';
 import { translationFaults } from './checks/translation.ts';
 import { last, type Run } from './history.ts';
 import { rulesetOf } from './host-reader.ts';
-import type { Invariant, Unjudged, Violation } from './violation.ts';
+import { type Invariant, type Unjudged, type Violation, now } from './violation.ts';
 import { writtenNow } from './written.ts';
 
 const LOOK_MS = 200;
@@ -41,7 +41,7 @@ const differences = (run: Run): Violation[] => [
 ];
 
 export async function settle(auditor: Auditor): Promise<Verdict> {
-  const began = Date.now();
+  const began = now();
   const end = await settled(auditor, began + auditor.config.bounds.settleSeconds * 1000);
   const seconds = Math.round((end.at - began) / 100) / 10;
   const rest = await Promise.all([strangers(auditor), secrets(auditor), translations(auditor)]);
@@ -82,15 +82,15 @@ type End = Parts & { at: number };
 async function settled(auditor: Auditor, deadline: number): Promise<End> {
   for (;;) {
     const problem = await problemOf(auditor);
-    const isLate = Date.now() > deadline;
+    const isLate = now() > deadline;
     if (problem !== undefined && isLate) {
       const all: Invariant[] = ['I1', 'I2', 'I7'];
       const unjudged = all.map((invariant) => ({ invariant, why: problem }));
-      return { at: Date.now(), violations: [], unjudged };
+      return { at: now(), violations: [], unjudged };
     }
     if (problem === undefined && (isLate || differences(auditor.run()).length === 0)) {
       const end = await quiet(auditor);
-      if (end.violations.length + end.unjudged.length === 0 || Date.now() > deadline) return end;
+      if (end.violations.length + end.unjudged.length === 0 || now() > deadline) return end;
     }
     await sleep(LOOK_MS);
   }
@@ -110,7 +110,7 @@ async function problemOf(auditor: Auditor): Promise<string | undefined> {
 /** What was written within the quiet window, and what is left after it. */
 async function quiet(auditor: Auditor): Promise<End> {
   const { quietSeconds } = auditor.config.bounds;
-  const at = Date.now();
+  const at = now();
   const writes = await unlessUnread(async () => {
     const before = await writtenNow(auditor.home.reader, auditor.pairings());
     await sleep(quietSeconds * 1000);
@@ -133,14 +133,14 @@ async function unlessUnread<T>(read: () => Promise<T>): Promise<T | string> {
 
 /** I6, and with it what objects say of secrets (I8). */
 async function strangers(auditor: Auditor): Promise<Parts> {
-  const deadline = Date.now() + READ_MS;
-  let now = await unlessUnread(async () => auditor.snapshots());
-  while (typeof now === 'string' && Date.now() < deadline) {
+  const deadline = now() + READ_MS;
+  let current = await unlessUnread(async () => auditor.snapshots());
+  while (typeof current === 'string' && now() < deadline) {
     await sleep(LOOK_MS);
-    now = await unlessUnread(async () => auditor.snapshots());
+    current = await unlessUnread(async () => auditor.snapshots());
   }
-  if (typeof now === 'string') {
-    const why = now;
+  if (typeof current === 'string') {
+    const why = current;
     return {
       violations: [],
       unjudged: [
@@ -150,7 +150,7 @@ async function strangers(auditor: Auditor): Promise<Parts> {
     };
   }
   const ours = auditor.ours();
-  const parts = now.map((after): Parts => {
+  const parts = current.map((after): Parts => {
     const before = auditor.snapshotBefore(after.cluster);
     if (before !== undefined) return { violations: strangerFaults(before, after, ours), unjudged: [] };
     const why = `${after.cluster} could not be read after it was restored`;

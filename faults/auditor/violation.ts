@@ -1,4 +1,4 @@
-/** What a check finds. */
+/** What a check finds, and when. */
 
 export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10';
 
@@ -16,3 +16,6 @@ export interface Unjudged {
 
 /** @param at milliseconds since 1970 */
 export const timeText = (at: number): string => new Date(at).toISOString().slice(11, 23);
+
+/** Milliseconds since 1970 by the clock of when this program began: nobody can set it, so that spans are right. */
+export const now = (): number => performance.timeOrigin + performance.now();

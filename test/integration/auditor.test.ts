@@ -8,11 +8,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { KubeApi } from '../../lab/kube-api.ts';
+import { gatewayPlan } from '../../src/network/plan/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 import type { BorrowedLab } from '../support/labs/borrowed-lab.ts';
 import { borrowPair } from '../support/labs/rights-cluster.ts';
 import { Netns, netnsProblem } from '../support/network/in-netns.ts';
 import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
+import { gatewayFacts, peer, ROME } from '../unit/network/plan/facts.ts';
 import { AuditorProcess } from './support/auditor-process.ts';
 import { PlayedPods } from './support/played-pods.ts';
 
@@ -47,7 +49,8 @@ beforeAll(async () => {
   writeFileSync(kubeconfig, direct.replace(foreignCluster.server, `https://127.0.0.1:${way.port}`));
   writeFileSync(log(), 'level=info msg=started\n');
   if (problem === undefined) netns = await Netns.up(HOST);
-  await netns?.run(['nft', '-f', '-'], RULES);
+  const { nftables } = gatewayPlan(gatewayFacts([peer()]));
+  await netns?.call('network/host/nftables/table.ts', 'setTable', 'tributary_gateway', nftables);
   const config = {
     home: { kubeconfig: homeCluster.kubeconfig },
     providers: [
@@ -71,21 +74,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, TIMEOUT_MS);
 
-/** Of a gateway with one peer. */
-const RULES = `
-table inet tributary_gateway {
-  chain snat_peer { ip saddr 10.244.0.0/16 snat ip prefix to 100.64.0.0/16; }
-  chain dnat_peer { ip daddr 100.64.0.0/16 dnat ip prefix to 10.244.0.0/16; }
-  chain source { type nat hook postrouting priority 90; }
-  chain departure {
-    type filter hook postrouting priority 150
-    oifname != "tributary" return
-    counter drop comment "refused_departure"
-  }
-}
-`;
-const SECOND_SOURCE =
-  'add rule inet tributary_gateway snat_peer ip saddr 10.245.0.0/16 snat ip prefix to 100.64.0.0/16';
+const SECOND_SOURCE = `add rule inet tributary_gateway snat_${ROME} ip saddr 10.245.0.0/16 snat ip prefix to 10.96.0.0/16`;
 
 function started(): { child: ChildProcess; pid: number } {
   const child = spawn('sleep', ['600'], { stdio: 'ignore' });
@@ -147,7 +136,7 @@ const PLANTED: readonly [invariant: string, what: RegExp][] = [
   ['I8', /canary 1 stands in events shop\/told in home/],
   ['I8', /canary 1 stands in log .*agent\.log/],
   ['I8', /canary 1 stands in the arguments of process \d+/],
-  ['I9', /chain snat_peer translates 10\.244\.0\.0\/16 .* and 10\.245\.0\.0\/16 .* two sources become one/],
+  ['I9', /chain snat_\w+ translates 10\.244\.0\.0\/16 .* and 10\.245\.0\.0\/16 .* two sources become one/],
   ['I10', /process \d+ \(sleep\) has ended/],
 ];
 

@@ -19,10 +19,11 @@ import { type ContainerView, hasEnded, nameOf, type PodView, runs, stateText } f
 import { timeText, type Violation } from '../violation.ts';
 
 export function endFaults(run: Run): Violation[] {
+  const bodies = bodiesByHome(run);
   return [
     ...soulsOf(run).flatMap(({ life }) => revived(run.home, life)),
     ...bodiesOf(run).flatMap(({ side, life }) => revived(side.cluster, life)),
-    ...soulsOf(run).flatMap((soul) => ranAfterHome(run, soul)),
+    ...soulsOf(run).flatMap((soul) => ranAfterHome(run, soul, bodies.get(soul.uid) ?? [])),
   ];
 }
 
@@ -46,10 +47,9 @@ function revived({ name, isRestored }: ClusterHistory, life: Life): Violation[] 
 }
 
 /** Its body began to run, or to run again, after the home pod had ended. */
-function ranAfterHome(run: Run, { life, uid, side }: Soul): Violation[] {
+function ranAfterHome(run: Run, { life, side }: Soul, bodies: readonly Body[]): Violation[] {
   const end = life.find(({ pod }) => hasEnded(pod));
   if (end === undefined || run.home.isRestored) return [];
-  const bodies = bodiesByHome(run).get(uid) ?? [];
   return bodies.flatMap((body): Violation[] => {
     const start = body.life.find(({ pod }) => runs(pod));
     if (start === undefined || start.at <= end.at + run.skewMs) return [];

@@ -19,7 +19,7 @@ const REQUESTS = 'certificatesigningrequests.certificates.k8s.io';
 const OF_SERVERS = /^(?:endpoints|endpointslices\.discovery\.k8s\.io) default\/kubernetes/u;
 /** Programs of Kubernetes itself, as managedFields names them. What only they have written is theirs. */
 const SYSTEM =
-  /^(?:kube-(?:apiserver|controller-manager|scheduler|proxy)|k8s-.*|kubelet|kwok|kwok-controller|cloud-controller-manager|.*apiserver.*|.*-controller)$/u;
+  /^(?:kube-(?:apiserver|controller-manager|scheduler|proxy)|api-priority-.*|kubelet|kwok|kwok-controller|cloud-controller-manager|clusterrole-aggregation-controller)$/u;
 
 export const isPassing = (resource: string): boolean => PASSING.test(resource) || resource === REQUESTS;
 
