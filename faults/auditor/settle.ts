@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Auditor } from './auditor.ts';
 import { ReadError } from './api-reader.ts';
 import { bodyDifferences, bodyFaults, liveSouls, presentBodies } from './checks/bodies.ts';
+import { copyDifferences } from './checks/copies.ts';
 import { bodyChanges, endDifferences, endFaults } from './checks/lives.ts';
 import { processFaults } from './checks/processes.ts';
 import { quietFaults } from './checks/quiet.ts';
@@ -13,7 +14,7 @@ import { translationFaults } from './checks/translation.ts';
 import { last, type Run } from './history.ts';
 import { rulesetOf } from './host-reader.ts';
 import { type Invariant, type Unjudged, type Violation, now } from './violation.ts';
-import { writtenNow } from './written.ts';
+import { copiesNow, writtenNow } from './written.ts';
 
 const LOOK_MS = 200;
 /** For a server that is away just when all is read. */
@@ -115,7 +116,8 @@ async function quiet(auditor: Auditor): Promise<End> {
     const before = await writtenNow(auditor.home.reader, auditor.pairings());
     await sleep(quietSeconds * 1000);
     const after = await writtenNow(auditor.home.reader, auditor.pairings());
-    return quietFaults(before, after, quietSeconds);
+    const copies = await copiesNow(auditor.home.reader, auditor.pairings());
+    return [...quietFaults(before, after, quietSeconds), ...copyDifferences(copies)];
   });
   const left = differences(auditor.run());
   if (typeof writes !== 'string') return { at, violations: [...left, ...writes], unjudged: [] };

@@ -133,6 +133,7 @@ const PLANTED: readonly [invariant: string, what: RegExp][] = [
   ['I5', /remote pod tenant\/restarted .* container main had 0 restarts and has 1/],
   ['I6', /configmaps default\/stranger in foreign was changed/],
   ['I7', /pods tenant\/written in foreign was written/],
+  ['I7', /configmaps tenant\/settings in foreign has other data .* than shop\/settings at home/],
   ['I8', /canary 1 stands in events shop\/told in home/],
   ['I8', /canary 1 stands in log .*agent\.log/],
   ['I8', /canary 1 stands in the arguments of process \d+/],
@@ -162,6 +163,7 @@ test(
     await pods.set('foreign', 'restarted', 'Running', 1);
     await pods.set('home', 'restarted', 'Running', 1);
     await foreign.apply({ apiVersion: 'v1', kind: 'ConfigMap', ...stranger, data: { a: '2' } });
+    await pods.copy('settings', 'old');
     await pods.tell('told', `the token is ${CANARY}`);
     writeFileSync(log(), `level=info data=${Buffer.from(`x${CANARY}`).toString('base64')}\n`);
     children.push(spawn('sleep', ['600'], { argv0: CANARY, stdio: 'ignore' }));

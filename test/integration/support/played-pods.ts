@@ -93,6 +93,13 @@ export class PlayedPods {
     await this.#do(side, 'PATCH', `pods/${name}`, body);
   }
 
+  /** A ConfigMap at home, and its copy, which has another value. */
+  async copy(name: string, value: string): Promise<void> {
+    await this.#do('home', 'POST', 'configmaps', { metadata: { name }, data: { value: `not ${value}` } });
+    const labels = { 'tributary.dev/managed-by': NODE };
+    await this.#do('foreign', 'POST', 'configmaps', { metadata: { name, labels }, data: { value } });
+  }
+
   /** An event at home. */
   async tell(name: string, message: string): Promise<void> {
     const involvedObject = { kind: 'Pod', namespace: NAMESPACES.home, name: 'honest' };

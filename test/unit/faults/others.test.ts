@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { processFaults, processIn } from '../../../faults/auditor/checks/processes.ts';
+import { copyDifferences } from '../../../faults/auditor/checks/copies.ts';
 import { quietFaults, type Written } from '../../../faults/auditor/checks/quiet.ts';
 import { canariesIn, canaryOf, overlap } from '../../../faults/auditor/checks/secrets.ts';
 import { isStranger, strangerFaults } from '../../../faults/auditor/checks/strangers.ts';
@@ -109,6 +110,21 @@ test('writes in the quiet window', () => {
     'b in home was written (1, now 2) within 3 s, though there was nothing to do',
     'c in home went within 3 s, though there was nothing to do',
     'd in home was made within 3 s, though there was nothing to do',
+  ]);
+});
+
+test('copies that differ', () => {
+  const copy = {
+    cluster: 'milan',
+    name: 'configmaps tenant/a',
+    homeName: 'shop/a',
+    home: '1',
+    remote: '2',
+    isImmutable: false,
+  };
+  const faults = copyDifferences([copy, { ...copy, remote: '1' }, { ...copy, isImmutable: true }]);
+  expect(faults.map(({ what }) => what)).toEqual([
+    'configmaps tenant/a in milan has other data (hash 2) than shop/a at home (hash 1)',
   ]);
 });
 
