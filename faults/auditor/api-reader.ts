@@ -34,7 +34,7 @@ export interface WatchEvent {
 }
 
 interface Page {
-  metadata: { resourceVersion: string; continue?: string };
+  metadata?: { resourceVersion?: string; continue?: string };
   items?: RawObject[];
 }
 
@@ -81,12 +81,15 @@ export class ApiReader {
     const items: RawObject[] = [];
     let page: Page | undefined;
     do {
-      const next: string = page?.metadata.continue ?? '';
+      const next: string = page?.metadata?.continue ?? '';
       const query = `limit=${PAGE}${next === '' ? '' : `&continue=${encodeURIComponent(next)}`}`;
       page = await this.get<Page>(`${path}?${query}`);
+      if (page.metadata === undefined)
+        throw new ReadError(`${this.name} answered ${path} with what is no list`);
       items.push(...(page.items ?? []));
     } while ((page.metadata.continue ?? '') !== '');
-    return { version: page.metadata.resourceVersion, items };
+    // Lists that are computed, such as that of ComponentStatuses, have none.
+    return { version: page.metadata.resourceVersion ?? '0', items };
   }
 
   /**
