@@ -120,20 +120,29 @@ function operationOf(name: string): Operation {
 
 const logs = ({ cities }: Pair): string => cities.map((city) => `${city.name}:\n${city.tail()}`).join('\n');
 
+/** Namespaces of people, which are offloaded while rome is tethered. */
+const NAMESPACES = ['shop', 'default'] as const;
+/** Of a ClusterID in the names of tenants (docs/namespaces.md). */
+const SHORT_ID = 8;
+
 function auditorOf(lab: Lab, { rome, milan }: Pair): AuditorProcess {
+  const [own, peer] = [rome.id.slice(0, SHORT_ID), milan.id.slice(0, SHORT_ID)];
   const provider = {
     name: 'milan',
     kubeconfig: milan.cluster.kubeconfig,
     node: 'milan',
-    namespaces: [{ home: 'shop', tenant: `shop-${rome.id}` }],
+    namespaces: NAMESPACES.map((home) => ({ home, tenant: `${home}-${own}` })),
   };
   const config = {
     home: { kubeconfig: rome.cluster.kubeconfig },
     providers: [provider],
     canaries: [],
     logs: [rome.logFile, milan.logFile],
-    hosts: [rome, milan].map(({ cluster }) => cluster.node().spec.netns),
+    hosts: [rome, milan].map(({ cluster }) => cluster.node().netns),
     bounds: BOUNDS,
+    // What milan places back onto rome while that is tethered, and the nodes that people cordon here.
+    ignoreNamespaces: NAMESPACES.map((home) => `${home}-${own}-${peer}`),
+    ignoreNodes: ['rome', 'milan', 'rome-1', 'milan-1'],
   };
   return AuditorProcess.start(config, join(lab.spec.dataDirectory, 'audit.json'), lab.spec);
 }

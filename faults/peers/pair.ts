@@ -258,6 +258,8 @@ const deployment = (name: string, replicas: number, nodeSelector: Record<string,
       metadata: { labels: { app: name } },
       spec: {
         nodeSelector,
+        // The webhook adds it, but leaves pods as they are while its program does not run.
+        tolerations: [{ key: 'tributary.dev/virtual-node', operator: 'Exists' }],
         terminationGracePeriodSeconds: 1,
         containers: [{ name: 'main', image: `${name}:1` }],
       },
