@@ -10,6 +10,8 @@ export interface ObjectRef {
 }
 
 export interface CallOptions {
+  /** Called whenever the request is about to be sent, repetitions included; what it throws ends the call, unsent. */
+  guard?: () => void;
   signal?: AbortSignal;
   /** For example `status`, `ephemeralcontainers`, `resize`, `token`, `binding`. */
   subresource?: string;

@@ -54,6 +54,7 @@ interface UnaryRequest {
   headers?: Record<string, string>;
   body?: unknown;
   signal?: AbortSignal | undefined;
+  guard?: (() => void) | undefined;
 }
 
 class JsonClient implements HttpClient {
@@ -134,7 +135,7 @@ class JsonClient implements HttpClient {
     const path = place + listQuery({}, options.dryRun === true ? { dryRun: 'All' } : {});
     // For custom resources the API server needs apiVersion and kind in the body. A subresource has a kind of its own.
     const sent = options.subresource === undefined ? { ...namesOf(type), ...body } : body;
-    return this.#object(type, { method: 'POST', path, what, body: sent, signal: options.signal });
+    return this.#object(type, { method: 'POST', path, what, body: sent, ...sending(options) });
   };
 
   async replace<T extends KubeObject>(type: ResourceType<T>, body: T, options: CallOptions = {}): Promise<T> {
@@ -143,7 +144,7 @@ class JsonClient implements HttpClient {
       path: objectPath(type, body.metadata, options.subresource),
       what: `replace ${nameOf(type, body.metadata)}`,
       body,
-      signal: options.signal,
+      ...sending(options),
     });
   }
 
@@ -156,7 +157,7 @@ class JsonClient implements HttpClient {
       what: `patch ${nameOf(type, ref)}`,
       headers: { 'content-type': PATCH_TYPES[patch.type] },
       body: patch.body,
-      signal: options.signal,
+      ...sending(options),
     });
   };
 
@@ -174,7 +175,7 @@ class JsonClient implements HttpClient {
         preconditions:
           uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion },
       },
-      signal: options.signal,
+      ...sending(options),
     });
   };
 
@@ -224,7 +225,7 @@ class JsonClient implements HttpClient {
     return { baseMs: 100, capMs: 1000, random: this.#random };
   }
 
-  async #once({ method, path, what, headers, body, signal }: UnaryRequest): Promise<Buffer> {
+  async #once({ method, path, what, headers, body, signal, guard }: UnaryRequest): Promise<Buffer> {
     using deadline = startDeadline(this.#clock, this.#timeoutMs, what, signal);
     const response = await this.#transport.request({
       method,
@@ -236,6 +237,7 @@ class JsonClient implements HttpClient {
       },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: deadline.signal,
+      guard,
     });
     if (response.status < 200 || response.status > 299) throw await this.#failure(response, what);
     return await collect(response.body, { maxBytes: this.#maxAnswerBytes, excess: 'throw' });
@@ -250,6 +252,11 @@ class JsonClient implements HttpClient {
     });
   }
 }
+
+const sending = ({ signal, guard }: CallOptions): Pick<UnaryRequest, 'signal' | 'guard'> => ({
+  signal,
+  guard,
+});
 
 /** How long to wait before the same call is sent again; undefined if it must not be sent again. */
 function patienceMs(error: unknown, attempt: number): number | undefined {

@@ -53,6 +53,7 @@ export class Http1 {
   async request(request: WireRequest): Promise<RawResponse | Failure> {
     const { method, path, headers, body, signal } = request;
     if (signal?.aborted === true) throw abortError(signal);
+    request.guard?.();
     const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Failure>();
     const { host: hostname, proxy: _proxy, ...target } = this.#target;
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };

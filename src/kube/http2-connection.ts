@@ -15,6 +15,8 @@ import type { RawResponse } from './client.ts';
 export interface WireRequest {
   method: string;
   path: string;
+  /** Called before each sending; if it throws, nothing is sent. */
+  guard?: (() => void) | undefined;
   headers: Record<string, string>;
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
@@ -147,6 +149,7 @@ export class Http2Connection {
   async request(request: WireRequest): Promise<RawResponse | Failure> {
     const { signal } = request;
     if (signal?.aborted === true) throw abortError(signal);
+    request.guard?.();
     let stream: ClientHttp2Stream;
     try {
       stream = this.#session.request(pseudoHeaders(request), { endStream: request.body === undefined });

@@ -11,6 +11,8 @@ export interface LeaderElectionOptions extends LeaseOptions {
   renewDeadlineMs?: number;
   /** Time between two attempts; default a seventh of the duration. */
   retryMs?: number;
+  /** Time from one renewal to the next; default `retryMs`. */
+  renewMs?: number;
   random?: Random;
   /**
    * Whether `stop` gives up the lease, so that a successor need not wait for it to lapse; default true. Without it a
@@ -45,7 +47,10 @@ export class LeaderElection implements Component {
   readonly #elected = Promise.withResolvers<void>();
   #running: Promise<void> = Promise.resolve();
   #termEndsAt = -Infinity;
+  /** By the wall clock, which alone goes on while a machine sleeps. */
+  #termEndsAtWall = Infinity;
   #holder: string | undefined;
+  #said = '';
 
   constructor(options: LeaderElectionOptions) {
     this.name = `leader election ${options.namespace}/${options.name}`;
@@ -65,8 +70,16 @@ export class LeaderElection implements Component {
     return this.#term.signal;
   }
 
+  /** If it outlasts silence, a wall clock that is set forward ends the term too: a machine that slept looks the same. */
   get leading(): boolean {
-    return !this.#term.signal.aborted && this.#options.clock.monotonic() < this.#termEndsAt;
+    const { clock, outlastsSilence = false } = this.#options;
+    if (this.#term.signal.aborted || clock.monotonic() >= this.#termEndsAt) return false;
+    return !outlastsSilence || clock.now() < this.#termEndsAtWall;
+  }
+
+  /** Whoever else held the lease when it was last seen. */
+  get holder(): string | undefined {
+    return this.#holder;
   }
 
   /** Throws unless we lead now. For the lines before a write: timers of a process that was stopped fire late. */
@@ -101,24 +114,34 @@ export class LeaderElection implements Component {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, durationMs, log, outlastsSilence = false } = this.#options;
-    const { retryMs = durationMs / 7, random = systemRandom } = this.#options;
+    const { retryMs = durationMs / 7, renewMs = retryMs, random = systemRandom } = this.#options;
     while (!signal.aborted && !this.#term.signal.aborted) {
       const had = this.#termEndsAt !== -Infinity;
+      let waitMs = retryMs;
       try {
-        await this.#attempt(signal);
+        if (await this.#attempt(signal)) waitMs = renewMs;
       } catch (error) {
         if (signal.aborted) return;
-        log.debug('lease not renewed', { error: errorMessage(error) });
+        if (had) log.debug('lease not renewed', { error: errorMessage(error) });
+        else this.#complain(errorMessage(error));
       }
       if (had && !this.leading && !outlastsSilence) this.#lose('the lease could not be renewed in time');
-      else await clock.sleep(spreadMs(retryMs, random), signal).catch(() => undefined);
+      else await clock.sleep(spreadMs(waitMs, random), signal).catch(() => undefined);
     }
   }
 
-  /** Reads the lease once and, if we may take it, writes it once; both before the term would end. */
-  async #attempt(signal: AbortSignal): Promise<void> {
+  /** Whoever cannot take the lease does nothing at all, so people are told why; once for each cause. */
+  #complain(error: string): void {
+    if (error === this.#said) return;
+    this.#said = error;
+    this.#options.log.warn('the lease cannot be taken', { lease: this.name, error });
+  }
+
+  /** Reads the lease once and, if we may take it, writes it once; both before the term would end. True if it is ours. */
+  async #attempt(signal: AbortSignal): Promise<boolean> {
     const { clock, log, durationMs, renewDeadlineMs = (durationMs * 2) / 3 } = this.#options;
     const began = clock.monotonic();
+    const beganWall = clock.now();
     const left = this.leading ? this.#termEndsAt - began : renewDeadlineMs;
     using deadline = startDeadline(clock, left, this.name, signal);
     try {
@@ -126,21 +149,23 @@ export class LeaderElection implements Component {
       const view = this.leading && known.state === 'held' ? known : await this.#record.look(deadline.signal);
       if (view.state === 'taken') {
         this.#taken(view.holder, 'somebody else holds the lease');
-        return;
+        return false;
       }
       await this.#record.write(deadline.signal);
       const first = this.#termEndsAt === -Infinity;
       this.#termEndsAt = began + renewDeadlineMs;
-      if (!first) return;
+      this.#termEndsAtWall = beganWall + renewDeadlineMs;
+      if (!first) return true;
       log.info('leading', { lease: this.name });
       this.#elected.resolve();
+      return true;
     } catch (error) {
       if (hasCode(error, 'Conflict', 'AlreadyExists', 'NotFound')) {
         const view = await this.#record.look(deadline.signal);
         if (view.state === 'taken') this.#taken(view.holder, 'somebody else took the lease');
-      } else {
-        throw error;
+        return false;
       }
+      throw error;
     }
   }
 

@@ -12,6 +12,8 @@ export interface LeaseOptions {
   /** Who holds it: unique among all that compete. */
   identity: string;
   durationMs: number;
+  /** Whether that holder certainly lives no more, so that nobody need wait until its Lease has lapsed. Default: never. */
+  isOver?: (holder: string) => boolean;
   ownerReferences?: OwnerReference[];
   labels?: Record<string, string>;
 }
@@ -51,11 +53,12 @@ export class LeaseRecord {
 
   /** The same from memory. */
   view(): LeaseView {
-    const { identity, clock, durationMs: ownMs } = this.#options;
+    const { identity, clock, durationMs: ownMs, isOver } = this.#options;
     const spec = this.#known?.spec;
     const holder = spec?.holderIdentity;
     if (holder === undefined || holder === '') return { state: 'free' };
     if (holder === identity) return { state: 'held' };
+    if (isOver?.(holder) === true) return { state: 'free' };
     const seconds = spec?.leaseDurationSeconds ?? 0;
     // A Lease knows whole seconds only. Where they are ours, rounded, the holder goes by the same finer duration.
     const durationMs = seconds === Math.ceil(ownMs / 1000) ? ownMs : seconds * 1000;

@@ -24,6 +24,8 @@ export interface TransportOptions extends SocketsOptions {
 export interface TransportRequest {
   method: string;
   path: string;
+  /** See CallOptions. */
+  guard?: (() => void) | undefined;
   headers?: Record<string, string> | undefined;
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
@@ -81,6 +83,7 @@ export class Transport {
     const wire: WireRequest = {
       method: request.method,
       path: this.#basePath + request.path,
+      guard: request.guard,
       headers: {
         'user-agent': this.#options.userAgent ?? 'tributary',
         ...request.headers,

@@ -190,6 +190,38 @@ test('one that outlasts silence leads again when it is heard, unless another has
   expect([a.election.leading, a.lost.length, a.taken]).toEqual([false, 1, ['b']]);
 });
 
+test('one that outlasts silence does not lead while its machine may have slept', async () => {
+  const a = contend('a', { outlastsSilence: true });
+  await pass(1000);
+  clock.jump(600_000);
+  expect(a.election.leading).toBe(false);
+  await pass(5000);
+  expect([a.election.leading, a.lost]).toEqual([true, []]);
+  clock.jump(-86_400_000);
+  await pass(60_000);
+  expect([a.election.leading, a.lost]).toEqual([true, []]);
+});
+
+test('nobody waits for a holder that certainly lives no more', async () => {
+  const a = contend('a');
+  await pass(1000);
+  a.process.stop();
+  const b = contend('b', { isOver: (identity) => identity === 'a' });
+  await pass(1000);
+  expect([b.elected(), b.taken, holder()]).toEqual([true, [], 'b']);
+  a.process.resume();
+  await pass(5000);
+  expect([a.election.leading, a.lost.length]).toEqual([false, 1]);
+});
+
+test('between two renewals it waits longer than between two attempts', async () => {
+  contend('a', { renewMs: 5000, retryMs: 1000 });
+  await pass(1000);
+  const before = server.count(/^PUT/);
+  await pass(20_000);
+  expect(server.count(/^PUT/) - before).toBeLessThan(6);
+});
+
 test('a leader hears who has taken its lease before it hears that it has lost it', async () => {
   const order: string[] = [];
   const a = contend('a', { onTaken: (by) => order.push(by), onLost: () => order.push('lost') });
