@@ -95,8 +95,11 @@ export interface AgentConfig {
   tunnelEndpoints: readonly string[] | undefined;
   /** Roles `gateway` and `node`: size of the largest packet that WireGuard carries, in bytes; default 1420. */
   tunnelMtu: number;
-  /** Role `gateway`: if the active replica fails, another one takes over after this many seconds; default 15. */
-  leaseSeconds: number;
+  /**
+   * Roles `gateway`, `peer` and `all`: if the process that acts fails, another one takes over after this many seconds; default 15 for a
+   * gateway, 30 for the agent of a virtual node.
+   */
+  leaseSeconds: number | undefined;
   /** Role `gateway`: seconds between two probes of a peer; default 1. */
   probeSeconds: number;
   /** Roles `cluster` and `peer`: the way out to other clusters, from $HTTPS_PROXY and $NO_PROXY; default: directly. */
@@ -163,7 +166,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'wireguard-interface': 'gateway, node: name of the WireGuard interface (default "tributary")',
   'tunnel-endpoint': 'gateway: HOST:PORT,... at which peers dial it, or "none" (default: the node’s address)',
   'tunnel-mtu': 'gateway, node: largest packet on WireGuard in bytes (default 1420)',
-  'lease-seconds': 'gateway: after so many seconds another replica takes over (default 15)',
+  'lease-seconds': 'gateway, peer: after so many seconds another process takes over (default 15, peer 30)',
   'probe-seconds': 'gateway: seconds between probes of each peer (default 1)',
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
 };
@@ -221,7 +224,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     wireguardInterface: options['wireguard-interface'] ?? 'tributary',
     tunnelEndpoints: endpoints('tunnel-endpoint'),
     tunnelMtu: mtu('tunnel-mtu', 1420),
-    leaseSeconds: seconds('lease-seconds', 15, 1),
+    leaseSeconds: seconds('lease-seconds', undefined, 1),
     probeSeconds: seconds('probe-seconds', 1, 1),
     proxies: proxiesOf(env, read),
     identity: env['POD_NAME'] ?? hostname,
@@ -337,7 +340,7 @@ function readers(
   mistakes: string[],
 ): {
   port: <T extends number | undefined>(name: string, fallback: T) => number | T;
-  seconds: (name: string, fallback: number, least: number) => number;
+  seconds: <T extends number | undefined>(name: string, fallback: T, least: number) => number | T;
   list: (name: string) => string[];
   flag: <T extends boolean | undefined>(name: string, fallback: T) => boolean | T;
   mtu: (name: string, fallback: number) => number;
@@ -361,7 +364,7 @@ function readers(
   };
   const port = <T extends number | undefined>(name: string, fallback: T): number | T =>
     number(name, fallback, { least: 0, most: 65_535, what: 'a port' });
-  const seconds = (name: string, fallback: number, least: number): number =>
+  const seconds = <T extends number | undefined>(name: string, fallback: T, least: number): number | T =>
     number(name, fallback, { least, most: 31_536_000, what: `a number of seconds from ${least} to a year` });
   const mtu = (name: string, fallback: number): number =>
     number(name, fallback, { least: 1280, most: 9_000, what: 'from 1280 to 9000 bytes' });

@@ -96,7 +96,9 @@ export class InlineLauncher implements AgentLauncher, Component {
       try {
         await agent.start(signal);
         log.info('agent started');
-        await whenAborted(signal);
+        await whenAborted(AbortSignal.any([signal, agent.lost]));
+        if (agent.lost.aborted)
+          log.warn('another agent has taken over', { reason: errorMessage(agent.lost.reason) });
       } catch (error) {
         if (!signal.aborted) log.error('the agent could not start', { error: errorMessage(error) });
       }

@@ -41,12 +41,15 @@ type Election = Pick<
  */
 const LEASE_SHARE = 0.65;
 
+const GATEWAY_LEASE_SECONDS = 15;
+
 /**
  * Who is the active gateway: see docs/decisions/0023-gateway-failover.md. The identity is the node: a gateway that starts
  * again there goes on leading, and other roles know where it is.
  */
 export function gatewayElection(config: AgentConfig, onTaken: (holder: string) => void): Election {
-  const durationMs = config.leaseSeconds * 1000 * LEASE_SHARE;
+  const { leaseSeconds = GATEWAY_LEASE_SECONDS } = config;
+  const durationMs = leaseSeconds * 1000 * LEASE_SHARE;
   return {
     identity: nodeNameOf(config),
     durationMs,

@@ -46,7 +46,7 @@ export async function startPeer(parts: AgentParts, signal: AbortSignal): Promise
     await stop();
     throw error;
   }
-  return { failed: new AbortController().signal, stop };
+  return { failed: AbortSignal.any(nodes.map(({ lost }) => lost)), stop };
 }
 
 function virtualNodeNames(text: string | undefined): string[] {
@@ -109,6 +109,10 @@ function opsServer(
     const node = nodes.find((node) => node.starting !== undefined);
     return node === undefined ? undefined : labelled(nodes, node, node.starting ?? '');
   };
+  const waiting = (): string[] =>
+    nodes.flatMap((node) =>
+      node.standsByFor === undefined ? [] : [labelled(nodes, node, `stands by for ${node.standsByFor}`)],
+    );
   return new OpsServer({
     port: config.opsPort,
     registry,
@@ -119,7 +123,7 @@ function opsServer(
         name: 'started',
         check: () => {
           const component = starting();
-          return component === undefined ? undefined : `starting: ${component}`;
+          return component === undefined ? undefined : [`starting: ${component}`, ...waiting()].join('; ');
         },
       },
     ],

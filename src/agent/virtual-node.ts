@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 
+import { NODE_LEASES } from '../api/agent-lease.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 import { nodeNameOf } from '../api/node-labels.ts';
 import { tunnels } from '../api/tunnel.ts';
@@ -10,12 +11,15 @@ import { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
+import { fenced } from '../kube/fenced-client.ts';
+import { createClient } from '../kube/http-client.ts';
 import { LeaseKeeper } from '../kube/lease-keeper.ts';
 import { systemRandom } from '../lib/backoff.ts';
-import { errorMessage, hasCode } from '../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
 import { TunnelView } from '../network/tunnel-view.ts';
+import type { ForeignClusterOptions } from '../provider/foreign.ts';
 import type { OwnDns } from '../provider/home-dns.ts';
 import { virtualNodeMetrics } from '../provider/metrics.ts';
 import { Provider } from '../provider/provider.ts';
@@ -26,6 +30,7 @@ import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
 import { KubeletServer } from '../server/kubelet/server.ts';
 import { NodePorts } from '../server/node-ports/node-ports.ts';
 import { VERSION } from '../version.ts';
+import { AgentLease } from './agent-lease.ts';
 import { kubeletBackend } from './kubelet-backend.ts';
 import { ownDns } from './own-dns.ts';
 import { type AgentParts, controllerMetrics, lifecycleOf } from './parts.ts';
@@ -67,13 +72,33 @@ export class VirtualNodeAgent implements Component {
   readonly name: string;
   readonly #options: VirtualNodeOptions;
   readonly #stopped = new AbortController();
+  readonly #lost = new AbortController();
+  /** Reads as the process does, and writes while this agent is the one that acts. */
+  readonly #home: KubeClient;
+  #lease: AgentLease | undefined;
   #lifecycle: Lifecycle | undefined;
   #kubelet: KubeletServer | undefined;
 
   constructor(options: VirtualNodeOptions) {
     this.#options = options;
     this.name = options.virtualNode;
+    this.#home = fenced(options.home, this.#check);
   }
+
+  /** Fires when another agent of this VirtualNode has taken over; this one is then to be stopped. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** The agent that acts in its place, while this one stands by. */
+  get standsByFor(): string | undefined {
+    return this.#lifecycle?.starting === this.#lease?.name ? this.#lease?.holder : undefined;
+  }
+
+  readonly #check = (): void => {
+    if (this.#lease === undefined) throw new TributaryError('Aborted', 'the agent has not started');
+    this.#lease.check();
+  };
 
   /** What it waits for while it starts; undefined when all is up. */
   get starting(): string | undefined {
@@ -90,8 +115,10 @@ export class VirtualNodeAgent implements Component {
     if (signal.aborted) onAbort();
     const { parts, home } = this.#options;
     const virtualNode = await waitForVirtualNode(home, this.name, parts, this.#stopped.signal);
+    const onLost = (reason: string): void => this.#lost.abort(new Error(reason));
+    this.#lease = new AgentLease({ parts, home, virtualNode, onLost });
     const network = this.#network(virtualNode);
-    const lease = nodeLease(parts, home, nodeNameOf(virtualNode));
+    const lease = nodeLease(parts, this.#home, nodeNameOf(virtualNode));
     const dns = await ownDns(parts.config);
     const { provider, events } = this.#createProvider(virtualNode, { network, lease, dns });
     const kubelet = await this.#kubeletComponents(provider);
@@ -100,6 +127,7 @@ export class VirtualNodeAgent implements Component {
         events,
         ...(network === undefined ? [] : [network]),
         ...provider.caches(),
+        this.#lease,
         ...kubelet,
         ...provider.actors(),
         ...this.#nodePorts(provider),
@@ -131,13 +159,16 @@ export class VirtualNodeAgent implements Component {
     virtualNode: VirtualNode,
     { network, lease, dns }: { network: TunnelView | undefined; lease: LeaseKeeper; dns: OwnDns },
   ): { provider: Provider; events: ClientEventRecorder } {
-    const { parts, home, homeCa, caches, registry, address, kubeletPort } = this.#options;
+    const { parts, homeCa, caches, registry, address, kubeletPort } = this.#options;
     const { clock, log } = parts;
+    const home = this.#home;
+    const connect: ForeignClusterOptions['connect'] = (credentials, options) =>
+      fenced(createClient(credentials, options), this.#check);
     const events = new ClientEventRecorder({ client: home, clock, log, component: 'tributary' });
     const provider = new Provider({
       virtualNode,
       home,
-      foreign: { homeCa, proxies: parts.config.proxies },
+      foreign: { homeCa, proxies: parts.config.proxies, connect },
       events,
       metrics: controllerMetrics(registry),
       nodeAddress: address,
@@ -214,14 +245,14 @@ export class VirtualNodeAgent implements Component {
   }
 
   #servingCertificate(provider: Provider): Component & Source<KeyPair> {
-    const { parts, home, address, approves } = this.#options;
+    const { parts, address, approves } = this.#options;
     const { config, clock, log } = parts;
     const { tlsCertFile, tlsPrivateKeyFile } = config;
     if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
       return new CertificateFiles({ certificatePath: tlsCertFile, keyPath: tlsPrivateKeyFile, clock, log });
     }
     return new ServingCertificate({
-      client: home,
+      client: this.#home,
       clock,
       log: log.named('serving-certificate'),
       random: systemRandom,
@@ -244,7 +275,7 @@ const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, nodeName: strin
     client: home,
     clock,
     log,
-    namespace: 'kube-node-lease',
+    namespace: NODE_LEASES,
     name: nodeName,
     identity: nodeName,
     durationMs: NODE_LEASE_MS,

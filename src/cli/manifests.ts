@@ -45,7 +45,7 @@ const GATEWAY_ARGS = [
   'log-level',
 ];
 const NODE_ARGS = ['wireguard-interface', 'tunnel-mtu', 'log-level'];
-const PEER_ARGS = ['cluster-dns', 'cluster-domain', 'log-level'];
+const PEER_ARGS = ['cluster-dns', 'cluster-domain', 'lease-seconds', 'log-level'];
 /** Ports that may have to be changed: on the host, or where a control plane can reach only some ports of a pod. */
 const PORTS: Readonly<Record<string, string>> = { cluster: 'webhook', gateway: 'ops', node: 'ops' };
 

@@ -2,6 +2,7 @@
  * What agents that the `cluster` role starts stand on, applied once by people: their namespace, their roles, and one
  * fence around them all. So the `cluster` role needs no right to make ClusterRoles, ClusterRoleBindings or policies.
  */
+import { AGENT_LEASE_PREFIX } from '../api/agent-lease.ts';
 import { isClusterNamespaceIn } from '../api/cluster-namespaces.ts';
 import { forgeFence, isAccount, isAccountOf, writes } from '../api/fence.ts';
 import {
@@ -69,6 +70,10 @@ export function forgeAgentStatics(): Manifest[] {
 function forgeAgentsFence(): Manifest[] {
   const isPod = "request.resource.resource == 'pods'";
   const kind = "(request.resource.resource == 'virtualnodes' ? 'virtualnodes' : 'nodes')";
+  // The Lease of the agent is named after its Node, like that of the Node itself.
+  const name =
+    `request.resource.resource == 'leases' && request.name.startsWith('${AGENT_LEASE_PREFIX}') ? ` +
+    `request.name.substring(${AGENT_LEASE_PREFIX.length}) : request.name`;
   const serves = (resource: string, name: string): string =>
     `authorizer.group('tributary.dev').resource(${resource}).namespace('${SYSTEM_NAMESPACE}').name(${name})` +
     `.check('serve').allowed()`;
@@ -84,7 +89,7 @@ function forgeAgentsFence(): Manifest[] {
       writes('', ['persistentvolumes'], 'CREATE', 'UPDATE', 'DELETE'),
       writes('', ['persistentvolumeclaims'], 'UPDATE'),
     ],
-    variables: { subject: `${isPod} ? oldObject.?spec.?nodeName.orValue('') : request.name` },
+    variables: { subject: `${isPod} ? oldObject.?spec.?nodeName.orValue('') : ${name}` },
     validations: [
       [
         `${IS_STORAGE} || (variables.subject != '' && ${serves(kind, 'variables.subject')})`,

@@ -2,6 +2,7 @@
  * The home side of one virtual node, as objects to apply: an account with no more rights than its table says, the
  * fence around them, and the agent's Deployment. Pure functions; `tributary manifests peer` prints what they make.
  */
+import { agentLeaseName } from '../api/agent-lease.ts';
 import { isClusterNamespace } from '../api/cluster-namespaces.ts';
 import { forgeFence, isAccount, type PolicyPair, writes } from '../api/fence.ts';
 import {
@@ -146,8 +147,9 @@ function forgeAgentFence({ node, virtualNode, account, labels }: Names): PolicyP
         `this agent may write to pods on node ${node} only`,
       ],
       [
-        `${isPod} || ${IS_STORAGE} || object.metadata.name == '${node}'`,
-        `this agent may make the Node and the Lease ${node} only`,
+        `${isPod} || ${IS_STORAGE} || object.metadata.name == '${node}' || ` +
+          `(request.resource.resource == 'leases' && object.metadata.name == '${agentLeaseName(node)}')`,
+        `this agent may make the Node ${node}, its Lease and ${agentLeaseName(node)} only`,
       ],
       ...storageValidations({
         isNode: (asked) => `${asked} == '${node}'`,

@@ -201,8 +201,8 @@ export class Provider {
     try {
       await this.#node.reconcile(limit.signal);
     } catch (error) {
-      // It was deleted, and that is why this program stops.
-      if (!hasCode(error, 'NotFound')) throw error;
+      // It was deleted, and that is why this program stops; or another agent acts.
+      if (!hasCode(error, 'NotFound') && !(hasCode(error, 'Aborted') && !limit.signal.aborted)) throw error;
     } finally {
       cancel();
     }

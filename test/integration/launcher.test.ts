@@ -100,6 +100,8 @@ describe('agents of two foreign clusters', () => {
       metadata: { name },
     });
     expect(await agentA('POST', LEASES, lease('paris'))).toMatchObject({ status: 422 });
+    expect(await agentA('POST', LEASES, lease('tributary-agent.paris'))).toMatchObject({ status: 422 });
+    expect(await agentA('POST', LEASES, lease('tributary-agent.milan'))).toMatchObject({ status: 201 });
     expect(await agentA('POST', LEASES, lease('milan'))).toMatchObject({ status: 201 });
     for (const [name, status] of [
       ['paris', 422],

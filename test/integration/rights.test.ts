@@ -25,6 +25,7 @@ import { SETTINGS_RIGHTS } from '../../src/deploy/rights/settings.ts';
 import {
   allowed,
   expected,
+  filledIn,
   servedResources,
   serviceAccount,
   type Account,
@@ -99,7 +100,7 @@ function namedIn(tables: readonly (readonly Right[])[]): Map<string, Set<string>
   const found = new Map<string, Set<string>>();
   for (const { names = [], ...right } of tables.flat()) {
     const key = keyOf(right);
-    const own = names.map((name) => NAMES[name] ?? name);
+    const own = names.map((name) => filledIn(name, NAMES));
     if (own.length > 0) found.set(key, (found.get(key) ?? new Set()).union(new Set(own)));
   }
   return found;
@@ -296,9 +297,9 @@ describe('the fence around an agent', () => {
   let agent: Caller;
   const node = (name: string): object => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
   const lease = (name: string): object => ({
+    ...node(name),
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { name },
   });
   const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
   const podPath = (name: string): string => `/api/v1/namespaces/default/pods/${name}`;
@@ -330,11 +331,12 @@ describe('the fence around an agent', () => {
     }
   }, TIMEOUT_MS);
 
-  test('it makes its own Node and Lease and no other', async () => {
+  test('it makes its own Node and Leases and no other', async () => {
     expect(await agent('POST', '/api/v1/nodes', node('other'))).toMatchObject({ status: 422 });
     expect(await agent('POST', LEASES, lease('other'))).toMatchObject({ status: 422 });
     expect(await agent('POST', '/api/v1/nodes?dryRun=All', node('milan'))).toMatchObject({ status: 201 });
-    expect(await agent('POST', LEASES, lease('milan'))).toMatchObject({ status: 201 });
+    for (const name of ['milan', 'tributary-agent.milan'])
+      expect(await agent('POST', LEASES, lease(name))).toMatchObject({ status: 201 });
   });
 
   test.each(['others', 'pending'])('it neither deletes nor reports the pod %s', async (name) => {

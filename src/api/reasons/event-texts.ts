@@ -231,6 +231,10 @@ export const EVENT_TEXTS: EventTexts = {
     ),
   },
   VirtualNode: {
+    AgentStandsBy: warning(
+      'Two agents run for this virtual node. The one that the message names last acts; the other one does nothing.',
+      'End one of them, often an old Deployment or a process that was started by hand. After the loss of a node it passes by itself within 30 s.',
+    ),
     LessRoom: warning(
       'The provider refused a pod for room, so the Node shows less until there is more.',
       'Smaller requests, or a larger share from the provider.',

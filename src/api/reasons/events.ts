@@ -66,7 +66,7 @@ export interface EventReasons {
     | 'PodRecreated'
     | 'ResultKept';
   NamespaceOffloading: 'LeftBehind';
-  VirtualNode: 'LessRoom' | 'RemotePodLost';
+  VirtualNode: 'AgentStandsBy' | 'LessRoom' | 'RemotePodLost';
   ForeignCluster: 'TunnelDown' | 'TunnelUp';
   Advertisement:
     | 'OfferAccepted'

@@ -1,3 +1,4 @@
+import { agentLeaseName } from '../../api/agent-lease.ts';
 import { eventRight, type Right } from '../../api/rbac.ts';
 
 /**
@@ -100,13 +101,13 @@ export const AGENT_LEASE_RIGHTS: readonly Right[] = [
   {
     resource: 'leases.coordination.k8s.io',
     verbs: ['create'],
-    why: 'makes the heartbeat of its Node; fenced to the name `<node>`',
+    why: 'makes the heartbeat of its Node, and the Lease by which one agent acts at a time; fenced to the names `<node>` and `tributary-agent.<node>`',
   },
   {
     resource: 'leases.coordination.k8s.io',
-    names: ['<node>'],
+    names: ['<node>', agentLeaseName('<node>')],
     verbs: ['get', 'update'],
-    why: 'renews it',
+    why: 'renews them',
   },
 ];
 
@@ -221,7 +222,7 @@ export const LAUNCHED_OWN_RIGHTS: readonly Right[] = [
     resource: 'nodes.tributary.dev',
     names: ['<node>'],
     verbs: ['serve'],
-    why: 'may make and write this Node, its Lease, and pods on it',
+    why: 'may make and write this Node, its Leases, and pods on it',
   },
   {
     resource: 'virtualnodes.tributary.dev',

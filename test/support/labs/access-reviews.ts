@@ -128,6 +128,10 @@ async function mayDo(
   return (JSON.parse(body) as { status: { allowed: boolean } }).status.allowed;
 }
 
+/** The name that stands in a table, with its placeholder filled in. */
+export const filledIn = (text: string, names: Readonly<Record<string, string>>): string =>
+  text.replace(/<[a-z-]+>/u, (placeholder) => names[placeholder] ?? placeholder);
+
 /** The same lines as `allowed`, from tables: rights to an object of this name, or to all objects. */
 export function expected(
   tables: readonly (readonly Right[])[],
@@ -135,7 +139,7 @@ export function expected(
   names: Record<string, string> = {},
 ): string[] {
   const lines = tables.flat().flatMap((right) => {
-    const own = right.names?.map((placeholder) => names[placeholder] ?? placeholder);
+    const own = right.names?.map((text) => filledIn(text, names));
     if (own !== undefined && !own.includes(name)) return [];
     const { group, resource } = groupAndResource(right);
     return right.verbs.map((verb) => line(verb, `${group}/${resource}`, name));

@@ -21,6 +21,7 @@ import { FaultProxy } from './fault-proxy.ts';
 import { applyYaml, borrowPair, printed } from './rights-cluster.ts';
 
 export const NODE = 'faulty';
+const AGENT = 'agent';
 const SECRET = { namespace: 'shop', name: 'foreign' };
 const READY_TIMEOUT_MS = 60_000;
 
@@ -37,7 +38,8 @@ export class AgentLab {
   readonly #folder: string;
   /** The log of all agents, in order; it is in the lab's folder and is removed with it. */
   readonly #log: number;
-  #agent: ChildProcess | undefined;
+  /** By name. */
+  readonly #agents = new Map<string, ChildProcess>();
 
   private constructor(parts: {
     borrowed: BorrowedLab;
@@ -119,7 +121,7 @@ export class AgentLab {
   }
 
   async down(): Promise<void> {
-    await this.kill();
+    await Promise.all([...this.#agents.keys()].map(async (name) => this.kill(name)));
     await Promise.all([this.home.close(), this.foreign.close(), this.proxy.stop()]);
     this.homeCluster.api.close();
     this.foreignCluster.api.close();
@@ -130,16 +132,23 @@ export class AgentLab {
 
   /**
    * `kubeconfig`: a file, of the home cluster; default: of its administrator. `others`: VirtualNodes that the process serves
-   * besides.
+   * besides. `name`: of the process, as that of a pod; several may run. `options`: further ones, by long name.
    */
   async start({
     kubeconfig = this.homeCluster.kubeconfig,
     others = [],
-  }: { kubeconfig?: string; others?: readonly string[] } = {}): Promise<void> {
+    name = AGENT,
+    options = {},
+  }: {
+    kubeconfig?: string;
+    others?: readonly string[];
+    name?: string;
+    options?: Readonly<Record<string, string>>;
+  } = {}): Promise<void> {
     const [free = 0] = await freePorts(1);
     // Ports are counted from the first one, and the next may be taken.
     const kubelet = others.length === 0 ? free : 0;
-    const options = {
+    const all = {
       kubeconfig,
       'virtual-node': [NODE, ...others].join(','),
       'node-address': '127.0.0.1',
@@ -147,21 +156,37 @@ export class AgentLab {
       'ops-port': 0,
       'tls-cert-file': join(this.#folder, 'tls.crt'),
       'tls-private-key-file': join(this.#folder, 'tls.key'),
+      ...options,
     };
-    const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    this.#agent = spawn(process.execPath, ['src/main.ts', 'run', 'peer', ...args], {
+    const args = Object.entries(all).flatMap(([option, value]) => [`--${option}`, String(value)]);
+    const agent = spawn(process.execPath, ['src/main.ts', 'run', 'peer', ...args], {
       stdio: ['ignore', this.#log, this.#log],
+      env: { ...process.env, POD_NAME: name },
     });
+    this.#agents.set(name, agent);
   }
 
   /** kill -9. */
-  async kill(): Promise<void> {
-    const agent = this.#agent;
-    this.#agent = undefined;
-    if (agent === undefined || agent.exitCode !== null || agent.signalCode !== null) return;
-    const ended = once(agent, 'exit');
-    agent.kill('SIGKILL');
-    await ended;
+  async kill(name: string = AGENT): Promise<void> {
+    this.signal(name, 'SIGKILL');
+    await this.ended(name);
+  }
+
+  signal(name: string, signal: 'SIGCONT' | 'SIGKILL' | 'SIGSTOP' | 'SIGTERM'): void {
+    this.#agents.get(name)?.kill(signal);
+  }
+
+  /** Resolves when that process has ended, by itself or by a signal; at once if it has before, or never was. */
+  async ended(name: string): Promise<void> {
+    const agent = this.#agents.get(name);
+    if (agent === undefined) return;
+    if (agent.exitCode === null && agent.signalCode === null) await once(agent, 'exit');
+    if (this.#agents.get(name) === agent) this.#agents.delete(name);
+  }
+
+  /** What all agents have logged. */
+  get log(): string {
+    return readFileSync(join(this.#folder, 'agent.log'), 'utf8');
   }
 
   async ready(): Promise<void> {
