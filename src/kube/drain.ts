@@ -3,6 +3,7 @@ import { pods } from '../api/resources.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Random } from '../lib/backoff.ts';
 import { eachAtOnce } from '../lib/each-at-once.ts';
+import { Ages } from '../lib/ages.ts';
 import type { ClusterBasics } from './client.ts';
 import { type DrainLimits, type DrainState, type Stage, awayForMs, stageOf } from './drain-stage.ts';
 import { aboutPod, type EventRecorder } from './events.ts';
@@ -54,22 +55,24 @@ const AT_ONCE = 16;
 export class NodeDrain {
   readonly #options: NodeDrainOptions;
   readonly #evictions: Evictions;
+  readonly #ages: Ages;
 
   constructor(options: NodeDrainOptions) {
     this.#options = options;
+    this.#ages = new Ages(options.clock);
     this.#evictions = new Evictions(options);
   }
 
   /** Undefined: nothing is left to wait for. */
   async look(drained: Drained, signal: AbortSignal): Promise<DrainState | undefined> {
-    const { client, clock, log } = this.#options;
+    const { client, log } = this.#options;
     const limits = limitsBefore(this.#options.limits, drained);
     const { nodeName, node, sinceMs, hasty, spares } = drained;
     const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
     const ending = items.filter((pod) => !isOfDaemonSet(pod));
     if (ending.length === 0) return undefined;
-    const now = clock.now();
-    const elapsedMs = Math.abs(now - sinceMs);
+    const elapsedMs = this.#ages.ageMs(nodeName, sinceMs);
+    const now = sinceMs + elapsedMs;
     const awayMs = awayForMs(node, now, elapsedMs);
     const lastMs = sinceMs + limits.evictMs + limits.endMs;
     const isLast = elapsedMs >= limits.evictMs + limits.endMs;

@@ -6,6 +6,7 @@ import { aboutPod } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
 import type { MakeAnew } from '../kube/drain.ts';
 import { deleteByUid } from '../kube/write.ts';
+import { Ages } from '../lib/ages.ts';
 import { eachAtOnce } from '../lib/each-at-once.ts';
 import { errorMessage } from '../lib/errors.ts';
 import { drainAction, type DrainContext } from './drain.ts';
@@ -45,9 +46,11 @@ const AT_ONCE = 8;
 export class NamespacePods {
   readonly #options: NamespacePodsOptions;
   readonly #evictions: Evictions;
+  readonly #ages: Ages;
 
   constructor(options: NamespacePodsOptions) {
     this.#options = options;
+    this.#ages = new Ages(options.clock);
     this.#evictions = new Evictions(options);
   }
 
@@ -64,11 +67,11 @@ export class NamespacePods {
 
   /** Stores that a pod is made anew at home, once its budget lets it end. What is in the way is told on it. */
   async endWithPeering(pod: Pod, how: EndOptions): ReturnType<MakeAnew> {
-    const { clock, remake } = this.#options;
+    const { remake } = this.#options;
     const { budgetsUntil, signal } = how;
     try {
       // A budget that holds it now is asked first: the peering may be wanted again before it lets go.
-      const isAsked = clock.now() < budgetsUntil;
+      const isAsked = this.#ages.leftMs(pod.metadata.uid, budgetsUntil) > 0;
       const held = isAsked ? await this.#evictions.one(pod, signal, { dryRun: true }) : undefined;
       if (held !== undefined) return { mayEnd: false, held };
       await remake.begin(pod, { ...how, unlessStarted: false });
@@ -97,7 +100,7 @@ export class NamespacePods {
   }
 
   async #drainOne(pod: Pod, options: Omit<DrainOptions, 'namespace'>): Promise<Held | undefined> {
-    const { client, remake, clock } = this.#options;
+    const { client, remake } = this.#options;
     const { signal, clusterSelector, since, budgetsForMs, onRemoval } = options;
     const isRemade = drainAction(pod, options) === 'Remake';
     const budgetsUntil = since + budgetsForMs;
@@ -106,7 +109,8 @@ export class NamespacePods {
       // A pod that is made anew is evicted by its journal: evicted here, it would be lost if this process were killed next.
       const held = await this.#evictions.one(pod, signal, { dryRun: isRemade });
       if (held === undefined && !isRemade) return undefined;
-      if (held !== undefined && clock.now() < budgetsUntil) return this.#tellHeld(held, budgetsUntil);
+      if (held !== undefined && this.#ages.ageMs('drain', since) < budgetsForMs)
+        return this.#tellHeld(held, budgetsUntil);
       if (held?.budget !== undefined)
         this.#tell(pod, BUDGET_OVERRIDDEN, overriddenText(held, budgetsForMs, WHY));
     }

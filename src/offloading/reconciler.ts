@@ -12,6 +12,7 @@ import type { Condition, Pod } from '../api/wire.ts';
 import type { ReconcileResult } from '../kube/controller.ts';
 import { type Held, heldText } from '../kube/evictions.ts';
 import { addFinalizer, removeFinalizer } from '../kube/finalizers.ts';
+import { Ages } from '../lib/ages.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { present } from '../lib/fields.ts';
 import { type Drains, type DrainedNodes, LOOK_MS, nextLookMs } from './drain.ts';
@@ -50,9 +51,11 @@ interface LeftBehind {
 /** Keeps the status of one NamespaceOffloading true, and drains what it no longer uses. Keys are namespaces. */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
+  readonly #ages: Ages;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#ages = new Ages(options.clock);
   }
 
   async reconcile(namespace: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -143,7 +146,7 @@ export class Reconciler {
 
   /** Pods end first, then the mapping goes, then the object; each step waits at most until the limit. */
   async #remove(offloading: NamespaceOffloading, signal: AbortSignal): Promise<ReconcileResult> {
-    const { view, drains, clock, client, pods, budgetsForMs } = this.#options;
+    const { view, drains, client, pods, budgetsForMs } = this.#options;
     const { uid, deletionTimestamp = '' } = offloading.metadata;
     const namespace = namespaceOf(offloading);
     const clusters = [...new Set([...clustersIn(offloading), ...view.selectedBy(offloading).map(clusterOf)])];
@@ -152,7 +155,7 @@ export class Reconciler {
     const drain = await this.#drain(offloading, clusters, { since, isRemoved: true, signal });
     const { pods: remaining, held } = drain;
     const limitMs = DRAIN_LIMIT_MS + (remaining.length > 0 ? budgetsForMs : 0) + graceMs(remaining);
-    const isOverdue = clock.now() - since >= limitMs;
+    const isOverdue = this.#ages.ageMs(uid, since) >= limitMs;
     this.#setEmpty(offloading, clusters, isOverdue ? [] : remaining);
     const mapped = clusters.filter((cluster) => view.isMapped(namespace, cluster));
     // In a namespace that is being deleted no pod can be made, and its deletion waits for us.

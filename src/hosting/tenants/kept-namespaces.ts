@@ -1,6 +1,7 @@
 import { persistentVolumeClaims, pods } from '../../api/resources.ts';
 import type { Namespace } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { Ages } from '../../lib/ages.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END } from '../annotations.ts';
 
@@ -17,14 +18,18 @@ export const lookAtKeptMs = (namespaces: readonly Namespace[]): number =>
 
 /**
  * Until when a tenant namespace is kept after the end of its contract, as its annotations say, milliseconds since the epoch;
- * undefined: not at all. Pure.
+ * undefined: not at all, or no longer.
  */
-export function keptUntil({ metadata: { annotations = {} } }: Namespace, nowMs: number): number | undefined {
+export function keptUntil(
+  { metadata: { uid, annotations = {} } }: Namespace,
+  nowMs: number,
+  ages: Ages,
+): number | undefined {
   const seconds = Number(/^Keep=([0-9]{1,9})$/.exec(annotations[ANNOTATION_ON_END] ?? '')?.[1] ?? 0);
   if (seconds === 0) return undefined;
   const known = Date.parse(annotations[ANNOTATION_KEEP_UNTIL] ?? '');
-  const until = Number.isNaN(known) ? nowMs + seconds * 1000 : known;
-  return until > nowMs ? until : undefined;
+  if (Number.isNaN(known)) return nowMs + seconds * 1000;
+  return ages.ageMs(uid, known - seconds * 1000) < seconds * 1000 ? known : undefined;
 }
 
 interface KeptNamespacesOptions {

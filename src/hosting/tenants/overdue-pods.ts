@@ -2,7 +2,7 @@ import { pods } from '../../api/resources.ts';
 import type { Namespace } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deleteByUid } from '../../kube/write.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Ages } from '../../lib/ages.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 
 /**
@@ -23,11 +23,11 @@ export const lookAtEndingMs = (namespaces: readonly Namespace[]): number =>
  * A pod that an admission webhook refuses to delete does not keep the others: its error is thrown after the last.
  */
 export async function endOverduePods(
-  { client, clock }: { client: KubeClient; clock: Clock },
-  { metadata: { name: namespace, deletionTimestamp = '' } }: Namespace,
+  { client, ages }: { client: KubeClient; ages: Ages },
+  { metadata: { name: namespace, uid, deletionTimestamp = '' } }: Namespace,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!(clock.now() - Date.parse(deletionTimestamp) >= OVERDUE_AFTER_MS)) return;
+  if (!(ages.ageMs(uid, Date.parse(deletionTimestamp)) >= OVERDUE_AFTER_MS)) return;
   const { items } = await client.list(pods, { namespace, metadataOnly: true, signal });
   await eachAtOnce(items, AT_ONCE, async (pod) =>
     deleteByUid(client, pods, pod, { gracePeriodSeconds: 0, signal }),

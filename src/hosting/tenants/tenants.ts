@@ -19,6 +19,7 @@ import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kin
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { deleteByUid } from '../../kube/write.ts';
+import { Ages } from '../../lib/ages.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -78,6 +79,7 @@ export class Tenants {
   readonly #ownRanges: OwnRangesCache;
   readonly #held: HeldRights;
   readonly #recounts: QuotaRecounts;
+  readonly #ages: Ages;
   readonly #kept: KeptNamespaces;
   /** By peer, as found by the last `ensure`. */
   readonly #kinds = new Map<string, KindsReport>();
@@ -89,6 +91,7 @@ export class Tenants {
     this.#held = new HeldRights(options);
     this.#recounts = new QuotaRecounts(clock);
     this.#kept = new KeptNamespaces(options);
+    this.#ages = new Ages(clock);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
       // All namespaces, because a name may belong to somebody else.
       const list =
@@ -330,13 +333,13 @@ export class Tenants {
     this.#recounts.forget(name);
     if (deletionTimestamp !== undefined) {
       this.#kept.forget(namespace);
-      await endOverduePods(this.#options, namespace, signal);
+      await endOverduePods({ client: this.#options.client, ages: this.#ages }, namespace, signal);
       return undefined;
     }
     for (const binding of this.#of(roleBindings, consumer)) {
       if (binding.metadata.namespace === name) await this.#delete(roleBindings, binding, signal);
     }
-    const until = keptUntil(namespace, this.#options.clock.now());
+    const until = keptUntil(namespace, this.#options.clock.now(), this.#ages);
     if (until === undefined || (await this.#kept.isDone(namespace, signal))) {
       this.#kept.forget(namespace);
       await this.#delete(namespaces, namespace, signal);

@@ -7,6 +7,7 @@ import { aboutPod, type EventRecorder } from '../../kube/events.ts';
 import { Evictions } from '../../kube/evictions.ts';
 import { Informer } from '../../kube/informer.ts';
 import { deleteByUid } from '../../kube/write.ts';
+import { Ages } from '../../lib/ages.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import {
@@ -55,11 +56,13 @@ export class Remake {
   readonly #journals: Informer<Secret>;
   readonly #controller: Controller;
   readonly #evictions: Evictions;
+  readonly #ages: Ages;
 
   constructor(options: RemakerOptions) {
     const { client, clock, log, metrics, systemNamespace: namespace } = options;
     this.#options = { ...options, log: log.named('remake') };
     this.#evictions = new Evictions(options);
+    this.#ages = new Ages(clock);
     this.#journals = new Informer<Secret>({
       client,
       type: secrets,
@@ -144,7 +147,7 @@ export class Remake {
     if (journal.unlessStarted && status?.startTime !== undefined) return this.#drop(secret, signal);
     const { uid, resourceVersion } = metadata;
     const { budgetsUntil = 0 } = journal;
-    if (this.#options.clock.now() < budgetsUntil) {
+    if (this.#ages.leftMs(uid, budgetsUntil) > 0) {
       await this.#evictions.one(pod, signal);
       return { requeueAfterMs: ENDING_POLL_MS };
     }

@@ -97,6 +97,8 @@ export class Borrowing implements BorrowingSide {
   readonly #log: Logger;
   readonly #caches: BorrowingCaches;
   readonly #inbox: ProviderInbox;
+  /** When there was last a link to a provider, or it was first looked for; monotonic. */
+  readonly #heardAt = new Map<string, number>();
   readonly #access: AccessFinder;
   readonly #credentials: CredentialRenewer;
   readonly #controller: Controller;
@@ -201,6 +203,14 @@ export class Borrowing implements BorrowingSide {
   readonly #mayOffload = (namespace: string): boolean =>
     !isClusterNamespace(namespace, this.#options.systemNamespace) && this.#caches.hasNamespace(namespace);
 
+  #silence(clusterID: string): Pick<BorrowingFacts, 'isLinked' | 'silentForMs'> {
+    const now = this.#options.clock.monotonic();
+    const isLinked = this.#options.links().view(clusterID) !== undefined;
+    const since = isLinked ? now : (this.#heardAt.get(clusterID) ?? now);
+    this.#heardAt.set(clusterID, since);
+    return { isLinked, silentForMs: now - since };
+  }
+
   #facts(clusterID: string): BorrowingFacts {
     const { intents, clock, offloadings } = this.#options;
     const intent = intents.intent(clusterID);
@@ -218,7 +228,7 @@ export class Borrowing implements BorrowingSide {
         agreed: readContract(contract)?.namespaces ?? [],
       }),
       received,
-      isLinked: this.#options.links().view(clusterID) !== undefined,
+      ...this.#silence(clusterID),
       advertisement,
       hasBelongings: this.#caches.hasBelongings(clusterID) || virtualNodes.length > 0,
       ...(proved && { proved }),
@@ -256,6 +266,7 @@ export class Borrowing implements BorrowingSide {
     } else if (this.report(clusterID).phase === 'None') {
       // Nothing is wanted of it; a new link says everything again.
       this.#inbox.forget(clusterID);
+      this.#heardAt.delete(clusterID);
       this.#told.delete(clusterID);
     }
     this.#controller.add(clusterID);

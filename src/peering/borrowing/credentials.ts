@@ -1,3 +1,4 @@
+import { CLOCK_SKEW_MS } from '../../api/limits.ts';
 import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { startDeadline } from '../../lib/deadline.ts';
@@ -113,7 +114,13 @@ export class CredentialRenewer {
     const { clock } = this.#options;
     const now = clock.monotonic();
     if (abort !== undefined || now < notBefore) return false;
-    if (held === undefined || clock.now() >= renewAt(held, share)) return true;
+    // Got in the future: the clock was set back, and nobody here knows how much of its life is left.
+    if (
+      held === undefined ||
+      clock.now() >= renewAt(held, share) ||
+      clock.now() < held.issuedMs - CLOCK_SKEW_MS
+    )
+      return true;
     if (renewal !== undefined && renewal !== held.renewal) return true;
     return rejected && now - askedAt >= REJECTED_INTERVAL_MS;
   }

@@ -153,10 +153,12 @@ function differs(drafted: Contract, terms: Contract): boolean {
 /**
  * A provider keeps the pods of a silent home for `keepForSeconds`, and a home keeps the nodes of a silent provider for
  * as long, from the end of its last offer on. One that is linked is not silent: whatever is wrong then (a clock that was
- * set, say), it would tell us when the contract has ended.
+ * set, say), it would tell us when the contract has ended. And as that clock may also end the link, the silence itself has to last so long.
  */
-function isOver({ isLinked, nowMs }: BorrowingFacts, offer: Offer, { keepForSeconds }: Contract): boolean {
-  return !isLinked && isExpired(offer, nowMs - keepForSeconds * 1000);
+function isOver(facts: BorrowingFacts, offer: Offer, { keepForSeconds }: Contract): boolean {
+  const { isLinked, silentForMs, nowMs } = facts;
+  const keepForMs = keepForSeconds * 1000;
+  return !isLinked && silentForMs >= keepForMs && isExpired(offer, nowMs - keepForMs);
 }
 
 interface OfferFacts {

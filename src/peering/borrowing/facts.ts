@@ -55,6 +55,8 @@ export interface BorrowingFacts {
   received: ReceivedDocuments;
   /** There is a link to it now. */
   isLinked: boolean;
+  /** For how long this process has known of no link to it, milliseconds of the monotonic clock; 0 while there is one. */
+  silentForMs: number;
   /** The contract that the provider has signed, as its last word proves. */
   proved?: { text: string; signature: string };
   advertisement: Advertisement | undefined;

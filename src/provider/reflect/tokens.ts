@@ -128,7 +128,9 @@ export class TokenReconciler {
     const { pod, copy, needs } = work;
     const refreshAt = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '');
     const dueMs = refreshAt - this.#options.clock.now();
-    if (dueMs > 0 && copy !== undefined && holds(copy, needs)) return { requeueAfterMs: dueMs };
+    // Later than any is written: the clock was set back, and the token would end before.
+    const isDue = !(dueMs > 0) || dueMs > LATEST_REFRESH_MS;
+    if (!isDue && copy !== undefined && holds(copy, needs)) return { requeueAfterMs: dueMs };
     const waitMs = this.#takeTurn(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const outcome = await this.#renew(work, signal);

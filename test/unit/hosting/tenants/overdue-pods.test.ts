@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Ages } from '../../../../src/lib/ages.ts';
 import { namespaces, pods } from '../../../../src/api/resources.ts';
 import type { Namespace } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -43,10 +44,10 @@ test('a grace of a day holds the namespace of a peer for a minute, and pods else
   const namespace = await ending();
   const { signal } = new AbortController();
   await clock.advance(59_000);
-  await endOverduePods({ client, clock }, namespace, signal);
+  await endOverduePods({ client, ages: new Ages(clock) }, namespace, signal);
   expect((await client.list(pods)).items).toHaveLength(2);
   await clock.advance(2000);
-  await endOverduePods({ client, clock }, namespace, signal);
+  await endOverduePods({ client, ages: new Ages(clock) }, namespace, signal);
   expect((await client.list(pods)).items.map(({ metadata }) => metadata.name)).toEqual(['other']);
   expect(lookAtEndingMs([namespace])).toBe(20_000);
 });
@@ -55,7 +56,7 @@ test('a namespace that does not end is left alone', async () => {
   const namespace = await client.create(namespaces, { metadata: { name: 'lives' } });
   api.seed(pods, { metadata: { name: 'web', namespace: 'lives' }, spec: { containers: [] } });
   await clock.advance(3_600_000);
-  await endOverduePods({ client, clock }, namespace, new AbortController().signal);
+  await endOverduePods({ client, ages: new Ages(clock) }, namespace, new AbortController().signal);
   expect((await client.list(pods)).items).toHaveLength(1);
   expect(lookAtEndingMs([namespace])).toBe(Infinity);
 });
@@ -68,9 +69,9 @@ test('a pod that may not be deleted keeps no other from its end, and is told of'
   }
   await clock.advance(61_000);
   api.fault({ match: ({ method, path }) => method === 'DELETE' && path.endsWith('/slow'), status: 403 });
-  await expect(endOverduePods({ client, clock }, namespace, new AbortController().signal)).rejects.toThrow(
-    '403',
-  );
+  await expect(
+    endOverduePods({ client, ages: new Ages(clock) }, namespace, new AbortController().signal),
+  ).rejects.toThrow('403');
   const left = (await client.list(pods, { namespace: name })).items;
   expect(left.map(({ metadata }) => metadata.name)).toEqual(['slow']);
 });

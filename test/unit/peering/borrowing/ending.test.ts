@@ -264,7 +264,14 @@ test('an offer that nobody renews: said at once, ended after the time that the c
   await world.until('said', () => world.advertisement?.status?.reason === 'Expired');
   await world.until('still in use', () => borrowing.report(world.id).phase === 'Established');
   expect(world.virtualNode('milan')?.spec.taints).toBeUndefined();
-  world.jump(3_600_000);
+  // A clock that is set forward ends nothing: the provider has to be silent for so long.
+  world.jump(86_400_000);
+  await world.clock.advance(60_000);
+  expect([borrowing.report(world.id).phase, world.virtualNode('milan')?.spec.taints]).toEqual([
+    'Established',
+    undefined,
+  ]);
+  await world.clock.advance(3_600_000);
   await world.until('over', () => world.secret === undefined && world.virtualNode('milan') === undefined);
   await world.until('forgotten', () => world.advertisement?.status?.contract === undefined);
 });
