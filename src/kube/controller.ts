@@ -36,6 +36,8 @@ export interface ControllerOptions extends Basics {
   reconcile: (key: string, context: { signal: AbortSignal }) => Promise<ReconcileResult | void>;
   metrics?: ControllerMetrics;
   random?: Random;
+  /** Keys that share what may be slow: they leave some of the workers to others. Default: any key may take any. */
+  groupOf?: (key: string) => string;
 }
 
 /** An error that no retry can cure is retried so rarely; it is, because something may have changed unnoticed. */
@@ -54,12 +56,13 @@ export class Controller implements Component {
   #workers: Promise<void>[] = [];
 
   constructor(options: ControllerOptions) {
-    const { name, clock, log, random = systemRandom } = options;
+    const { name, clock, log, random = systemRandom, concurrency, groupOf } = options;
     this.name = name;
     this.#options = options;
     this.#random = random;
     this.#log = log.named(name);
-    this.#queue = new KeyedQueue({ clock, random });
+    const share = groupOf && { workers: concurrency, groupOf };
+    this.#queue = new KeyedQueue({ clock, random, share });
   }
 
   /** Numbers of keys that wait, run or are delayed, for metrics and health. */

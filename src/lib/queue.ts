@@ -8,7 +8,21 @@ export interface QueueOptions {
   backoffBaseMs?: number;
   /** Default 60 s. */
   backoffCapMs?: number;
+  /** Keys that may hold each other up, as those of one namespace do whose server is slow. Default: one group for each key. */
+  share?: Share | undefined;
 }
+
+export interface Share {
+  /** How many keys are taken at a time at most. */
+  workers: number;
+  groupOf: (key: string) => string;
+}
+
+/**
+ * A group gets another key only while it has fewer than so many times the workers that are free: three quarters of all at most, the next one
+ * three quarters of the rest. Of 64, a worker is left to others while three groups are slow.
+ */
+const GREED = 3;
 
 type Lane = 'fast' | 'slow';
 
@@ -16,6 +30,8 @@ interface Waiting {
   readonly key: string;
   readonly since: number;
   lane: Lane;
+  /** It was its turn, and its group had its share. */
+  parked?: true;
 }
 
 interface Delayed {
@@ -39,6 +55,9 @@ export class KeyedQueue {
   readonly #running = new Map<string, Lane | undefined>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
+  /** By group: how many run, and those whose turn it was, oldest first. */
+  readonly #runningOf = new Map<string, number>();
+  readonly #parked = new Map<string, Waiting[]>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
   readonly #idle: (() => void)[] = [];
   #fastInARow = 0;
@@ -65,6 +84,7 @@ export class KeyedQueue {
   get oldestAgeMs(): number {
     const oldest = Math.min(
       this.#lanes.fast.head()?.since ?? Infinity,
+      ...[...this.#parked.values()].map(([first]) => first?.since ?? Infinity),
       this.#lanes.slow.head()?.since ?? Infinity,
     );
     return oldest === Infinity ? 0 : this.#options.clock.monotonic() - oldest;
@@ -133,7 +153,9 @@ export class KeyedQueue {
   done(key: string): void {
     const dirty = this.#running.get(key);
     this.#running.delete(key);
+    this.#count(key, -1);
     if (dirty !== undefined) this.#add(key, dirty);
+    if (this.#parked.size > 0) this.#serve();
     if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -143,6 +165,7 @@ export class KeyedQueue {
     this.#waiting.clear();
     this.#lanes.fast.clear();
     this.#lanes.slow.clear();
+    this.#parked.clear();
     for (const { cancel } of this.#delayed.values()) cancel();
     this.#delayed.clear();
     for (const resolve of this.#takers.splice(0)) resolve(undefined);
@@ -164,7 +187,7 @@ export class KeyedQueue {
       this.#waiting.set(key, entry);
       this.#lanes[lane].push(entry);
       this.#serve();
-    } else if (known.lane === 'slow' && lane === 'fast') {
+    } else if (known.parked === undefined && known.lane === 'slow' && lane === 'fast') {
       this.#lanes.slow.leave();
       known.lane = 'fast';
       this.#lanes.fast.push(known);
@@ -172,19 +195,62 @@ export class KeyedQueue {
   }
 
   #serve(): void {
-    const taker = this.#takers.shift();
-    if (taker !== undefined) taker(this.#next());
+    while (this.#takers.length > 0) {
+      const next = this.#next();
+      if (next === undefined) return;
+      this.#takers.shift()?.(next);
+    }
   }
 
   #next(): string | undefined {
-    const { fast, slow } = this.#lanes;
-    const turn = this.#fastInARow >= SLOW_SHARE && slow.size > 0 ? slow : fast;
-    const entry = turn.shift() ?? fast.shift() ?? slow.shift();
+    const entry = this.#unparked() ?? this.#turn();
     if (entry === undefined) return undefined;
-    this.#fastInARow = entry.lane === 'fast' && slow.size > 0 ? this.#fastInARow + 1 : 0;
     this.#waiting.delete(entry.key);
     this.#running.set(entry.key, undefined);
+    this.#count(entry.key, 1);
     return entry.key;
+  }
+
+  /** The next in turn whose group has not had its share; those that are passed over are parked. */
+  #turn(): Waiting | undefined {
+    const { fast, slow } = this.#lanes;
+    for (;;) {
+      const turn = this.#fastInARow >= SLOW_SHARE && slow.size > 0 ? slow : fast;
+      const entry = turn.shift() ?? fast.shift() ?? slow.shift();
+      if (entry === undefined) return undefined;
+      this.#fastInARow = entry.lane === 'fast' && slow.size > 0 ? this.#fastInARow + 1 : 0;
+      const group = this.#options.share?.groupOf(entry.key);
+      if (group === undefined || this.#hasRoom(group)) return entry;
+      entry.parked = true;
+      const parked = this.#parked.get(group);
+      if (parked === undefined) this.#parked.set(group, [entry]);
+      else parked.push(entry);
+    }
+  }
+
+  #unparked(): Waiting | undefined {
+    for (const [group, entries] of this.#parked) {
+      if (!this.#hasRoom(group)) continue;
+      const entry = entries.shift();
+      if (entries.length === 0) this.#parked.delete(group);
+      return entry;
+    }
+    return undefined;
+  }
+
+  #hasRoom(group: string): boolean {
+    const { share } = this.#options;
+    if (share === undefined) return true;
+    const free = share.workers - this.#running.size;
+    return (this.#runningOf.get(group) ?? 0) < GREED * free;
+  }
+
+  #count(key: string, by: number): void {
+    const group = this.#options.share?.groupOf(key);
+    if (group === undefined) return;
+    const count = (this.#runningOf.get(group) ?? 0) + by;
+    if (count > 0) this.#runningOf.set(group, count);
+    else this.#runningOf.delete(group);
   }
 }
 

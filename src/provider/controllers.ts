@@ -9,6 +9,9 @@ interface Reconciler {
   reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult>;
 }
 
+/** Keys end in namespace and name. Webhooks are often of some namespaces only, and may take 10 s over each object. */
+const namespaceIn = (key: string): string => key.split('/').at(-2) ?? key;
+
 /** The queues of one virtual node, each with its reconciler. */
 export function createControllers(
   reconcilers: Readonly<Record<ControllerName, Reconciler>>,
@@ -19,6 +22,7 @@ export function createControllers(
       ...common,
       name,
       concurrency: CONCURRENCY[name],
+      groupOf: namespaceIn,
       reconcile: async (key, { signal }) => reconcilers[name].reconcile(key, signal),
     });
   return {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { KeyedQueue, type QueueOptions } from '../../../src/lib/queue.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { growth } from '../../support/growth.ts';
 
 function make(options: Partial<QueueOptions> = {}): { queue: KeyedQueue; clock: FakeClock } {
@@ -152,4 +152,56 @@ test('many keys take no more than linear time', async () => {
     expect(await drain(queue)).toHaveLength(count);
   });
   expect(unitCost).toBeLessThan(most);
+});
+
+const inGroups = (workers: number): KeyedQueue =>
+  make({ share: { workers, groupOf: (key) => key.split('/')[0] ?? '' } }).queue;
+
+/** As workers do, of which each waits for its next key: what they have got, in order. */
+async function work(queue: KeyedQueue, workers: number): Promise<string[]> {
+  const taken: string[] = [];
+  for (let n = 0; n < workers; n++) void queue.take().then((key) => key !== undefined && taken.push(key));
+  await settle();
+  return taken;
+}
+
+const added = (queue: KeyedQueue, group: string, count: number): void =>
+  Array.from({ length: count }).forEach((_none, n) => queue.add(`${group}/${n}`));
+
+test.each([
+  [64, 48],
+  [8, 6],
+  [4, 3],
+  [1, 1],
+])('of %i workers a group gets %i, and the next group need not wait for them', async (workers, most) => {
+  const queue = inGroups(workers);
+  added(queue, 'slow', 200);
+  const taken = await work(queue, workers);
+  expect([taken.length, queue.depth]).toEqual([most, 200 - most]);
+  queue.add('other/0');
+  await settle();
+  expect(taken.includes('other/0')).toBe(most < workers);
+});
+
+test('three groups that are slow leave a worker to others', async () => {
+  const queue = inGroups(64);
+  for (let n = 0; n < 3; n++) added(queue, `slow-${n}`, 100);
+  const taken = await work(queue, 64);
+  expect(taken.length).toBeLessThan(64);
+  queue.add('other/0');
+  await settle();
+  expect(taken).toContain('other/0');
+});
+
+test('a group that had its share goes on in order, as its keys are done', async () => {
+  const queue = inGroups(4);
+  added(queue, 'a', 6);
+  const taken = await work(queue, 4);
+  expect(taken).toEqual(['a/0', 'a/1', 'a/2']);
+  queue.done('a/1');
+  await settle();
+  expect(taken.at(-1)).toBe('a/3');
+  for (const key of ['a/0', 'a/2', 'a/3']) queue.done(key);
+  expect(await drain(queue)).toEqual(['a/4', 'a/5']);
+  expect(queue.running).toBe(0);
 });
