@@ -58,6 +58,10 @@ export const EVENT_TEXTS: EventTexts = {
       'The credential lacks a right at the provider.',
       'The provider applies `tributary tenant` again.',
     ),
+    ForeignWriteFailed: warning(
+      'The API server that the pod is written to does not store it: its etcd is full, or a webhook there does not answer.',
+      'The message names which; the pod waits and goes on by itself. The provider defragments its etcd and lifts the alarm (`etcdctl alarm disarm`), or mends its webhook.',
+    ),
     NoTokenForHome: warning(
       'The pod runs without a token of its account: there is no way to the home API server.',
       'The message says why, as does the condition `HomeApiServerReachable` of the VirtualNode. Pods that are made later have one when there is a way.',

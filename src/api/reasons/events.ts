@@ -17,6 +17,7 @@ export interface EventReasons {
     | 'FailedUpdate'
     | 'ForeignAccessDenied'
     | 'ForeignDNS'
+    | 'ForeignWriteFailed'
     | 'HeldByBudget'
     | 'MadeAnew'
     | 'NoTokenForHome'

@@ -35,7 +35,7 @@ import {
   type Situation,
 } from './decide.ts';
 import { HeldRequests } from './held-requests.ts';
-import { nameTaken, type Refusal, refusalOf, withPolicy } from './refusal.ts';
+import { failureToTell, nameTaken, type Refusal, refusalOf, withPolicy } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
 import type { RoomRefusals } from './room-refusals.ts';
 import type { NodeIdentity } from './unmapped.ts';
@@ -92,10 +92,8 @@ export class PodReconciler {
       const { requeueAfterMs = heldMs } = await this.#act(action, signal);
       return requeueAfterMs > 0 ? { requeueAfterMs } : DONE;
     } catch (error) {
-      if (home !== undefined && hasCode(error, 'Forbidden')) {
-        // Without a right over there the pod cannot be looked after: its owner should know why.
-        this.#tell(home, 'ForeignAccessDenied', errorMessage(error));
-      }
+      const reason = failureToTell(error);
+      if (home !== undefined && reason !== undefined) this.#tell(home, reason, errorMessage(error));
       throw error;
     }
   }

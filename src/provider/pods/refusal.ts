@@ -69,3 +69,14 @@ export function refusalOf(error: unknown): Refusal | undefined {
       return undefined;
   }
 }
+
+/**
+ * What the owner of a pod should know, since it cannot be looked after until somebody else has mended it: a right that is missing over there, an
+ * etcd that is full, a webhook that does not answer. API servers tell the last two by text alone, with the status 500.
+ */
+export function failureToTell(error: unknown): 'ForeignAccessDenied' | 'ForeignWriteFailed' | undefined {
+  const code = errorCode(error);
+  if (code === 'Forbidden') return 'ForeignAccessDenied';
+  const isLasting = /database space exceeded|failed calling webhook/u.test(errorMessage(error));
+  return code === 'Unavailable' && isLasting ? 'ForeignWriteFailed' : undefined;
+}

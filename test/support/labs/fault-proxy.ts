@@ -8,8 +8,16 @@ import { Agent, request } from 'node:https';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What to do with a request: pass it on, refuse it, answer a list without items, or never answer. */
-export type Verdict = 'pass' | 'refuse' | 'empty' | 'hang';
+/**
+ * What to do with a request: pass it on, refuse it, answer a list without items, never answer, pass it on and answer late (as with a slow
+ * webhook, which is asked before anything is stored), or answer as an etcd that is full.
+ */
+export type Verdict = 'pass' | 'refuse' | 'empty' | 'hang' | 'delay' | 'full';
+
+const MESSAGES: Partial<Record<Verdict, string>> = {
+  refuse: 'injected',
+  full: 'etcdserver: mvcc: database space exceeded',
+};
 
 export interface FaultProxyOptions {
   /** URL of the API server behind it. */
@@ -27,7 +35,16 @@ export class FaultProxy {
   readonly #sockets = new Set<Socket>();
   #judge: (method: string, path: string) => Verdict = () => 'pass';
   /** Requests by verdict. */
-  readonly counts: Record<Verdict, number> = { pass: 0, refuse: 0, empty: 0, hang: 0 };
+  readonly counts: Record<Verdict, number> = {
+    pass: 0,
+    refuse: 0,
+    empty: 0,
+    hang: 0,
+    delay: 0,
+    full: 0,
+  };
+  /** Of `delay`, milliseconds. */
+  delayMs = 0;
 
   constructor(options: FaultProxyOptions) {
     this.#options = options;
@@ -73,13 +90,16 @@ export class FaultProxy {
     answer.on('error', () => undefined);
     asked.on('error', () => undefined);
     if (verdict === 'hang') return;
-    if (verdict === 'refuse') {
-      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: 'injected', code: 500 };
+    const message = MESSAGES[verdict];
+    if (message !== undefined) {
+      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, code: 500 };
       answer.writeHead(500, { 'content-type': 'application/json' });
       answer.end(JSON.stringify(status));
       return;
     }
-    void this.#forward(asked, answer, verdict);
+    const forward = (): void => void this.#forward(asked, answer, verdict);
+    if (verdict === 'delay') setTimeout(forward, this.delayMs);
+    else forward();
   }
 
   async #forward(asked: Http2ServerRequest, answer: Http2ServerResponse, verdict: Verdict): Promise<void> {

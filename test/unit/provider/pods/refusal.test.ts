@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type ErrorCode, TributaryError } from '../../../../src/lib/errors.ts';
-import { refusalOf, withPolicy } from '../../../../src/provider/pods/refusal.ts';
+import { failureToTell, refusalOf, withPolicy } from '../../../../src/provider/pods/refusal.ts';
 
 test.each<[ErrorCode, string, string | undefined]>([
   ['Forbidden', 'exceeded quota: tributary', 'ExceededQuota'],
@@ -37,4 +37,15 @@ test.each([
   const said = field === undefined ? '' : ` (${field} of the provider's SharingPolicy "guests")`;
   expect(withPolicy(refusal, 'guests')).toEqual({ reason: 'Forbidden', message: `${message}${said}` });
   expect(withPolicy(refusal, undefined)).toEqual(refusal);
+});
+
+test.each([
+  ['Forbidden', 'pods is forbidden', 'ForeignAccessDenied'],
+  ['Unavailable', 'create Pod a in t: etcdserver: mvcc: database space exceeded', 'ForeignWriteFailed'],
+  ['Unavailable', 'failed calling webhook "x.example.org": context deadline exceeded', 'ForeignWriteFailed'],
+  ['Unavailable', 'etcdserver: leader changed', undefined],
+  ['Unreachable', 'connection failed', undefined],
+  ['Conflict', 'the object has been modified', undefined],
+] as const)('%s, %s: the owner is told %s', (code, message, reason) => {
+  expect(failureToTell(new TributaryError(code, message))).toBe(reason);
 });
