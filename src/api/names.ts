@@ -222,6 +222,7 @@ export const REQUEST_REASONS = { decided: 'TributaryPolicy' } as const;
 /** Reasons for which a home pod whose body is ready is not Ready itself; a closed list. */
 export const REACH_REASONS = {
   tunnelDown: 'TunnelDown',
+  clusterAway: 'ForeignClusterAway',
   noView: 'NoViewOfAddress',
 } as const;
 

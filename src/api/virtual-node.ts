@@ -56,6 +56,8 @@ export interface VirtualNodeSpec {
   taints?: Taint[];
   /** For every pod that is sent there. */
   podAdditions?: PodAdditions;
+  /** The foreign cluster is away when nothing has answered for so long; shorter gaps change nothing. Default 20. */
+  awayAfterSeconds?: number;
   /** Only pods of these namespaces are offloaded. */
   namespaces?: NamespaceMapping[];
   homeApiServer?: HomeApiServer;
@@ -70,6 +72,9 @@ export interface VirtualNodeSpec {
   /** The runtime's features that all nodes over there declare; decides what the scheduler lets in (KEP-5328). */
   declaredFeatures?: string[];
 }
+
+/** Default of `awayAfterSeconds`. */
+export const AWAY_AFTER_SECONDS = 20;
 
 /** A NetworkPolicy that closes more for pods over there than at home. */
 export interface StricterPolicy {

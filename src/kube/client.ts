@@ -74,6 +74,8 @@ export interface RawRequest {
   headers?: Record<string, string>;
   body?: string;
   signal?: AbortSignal;
+  /** By a connection that is dialled for it: those of before get no further requests. What they carry goes on. */
+  isFresh?: boolean;
 }
 
 export interface RawResponse {

@@ -20,6 +20,8 @@ export interface WireRequest {
   headers: Record<string, string>;
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
+  /** See RawRequest. */
+  isFresh?: boolean | undefined;
 }
 
 /** No answer came. */
@@ -131,6 +133,11 @@ export class Http2Connection {
   /** Bytes so far, for accounting. */
   get traffic(): { received: number; sent: number } {
     return { received: this.#socket.bytesRead, sent: this.#socket.bytesWritten };
+  }
+
+  /** Takes no further requests. Open streams go on, and pings still tell whether it is alive. */
+  leave(): void {
+    this.#usable = false;
   }
 
   /** Lets open streams end by themselves. */

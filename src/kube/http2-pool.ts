@@ -36,6 +36,8 @@ export class Http2Pool {
   }
 
   async request(request: WireRequest): Promise<RawResponse | Failure | typeof NO_HTTP2> {
+    // One that is being dialled is fresh already.
+    if (request.isFresh === true) for (const connection of this.#connections) connection.leave();
     for (;;) {
       const connection = this.#roomiest();
       if (connection !== undefined) return connection.request(request);

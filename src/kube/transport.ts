@@ -29,6 +29,8 @@ export interface TransportRequest {
   headers?: Record<string, string> | undefined;
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
+  /** See RawRequest. */
+  isFresh?: boolean | undefined;
 }
 
 export interface TransportStats extends CarrierStats {
@@ -91,6 +93,7 @@ export class Transport {
       },
       body: request.body,
       signal: request.signal,
+      isFresh: request.isFresh,
     };
     for (let attempt = 1; ; attempt++) {
       this.#requests++;

@@ -202,6 +202,7 @@ function connectNode(provider: Wired): void {
   foreign.onChange(() => contact.probe());
   contact.onChange(() => {
     controllers.node.add(nodeName);
+    if (contact.state.away) for (const pod of provider.homePods.list()) controllers.pods.add(podKey(pod));
     if (!contact.state.ok) return;
     homeLease.wake();
     for (const tenant of tenants.all()) enqueueNamespace(provider, tenant.mapping.homeNamespace);

@@ -1,3 +1,4 @@
+import type { ForeignContact } from './node/contact.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
 import { type ForgeContext, saidBy } from './forge/context.ts';
 import type { HomeApiServerWay } from './home-api-server.ts';
@@ -15,6 +16,7 @@ interface ForgeContextParts {
   homeApiServer: HomeApiServerWay;
   homeDns: HomeDnsWay;
   network: NetworkView;
+  contact: Pick<ForeignContact, 'state'>;
   returned: Pick<ReturnedPods, 'addressOf' | 'isReady'>;
   policies: Pick<PolicyStates, 'marks'>;
 }
@@ -28,6 +30,7 @@ export function forgeContext({ tenantNamespace }: NamespaceMapping, parts: Forge
     homeApiServer: way,
     homeDns: dns,
     network,
+    contact,
     returned,
     policies,
     tenants,
@@ -43,6 +46,7 @@ export function forgeContext({ tenantNamespace }: NamespaceMapping, parts: Forge
     ...(dns.kind === 'At' && { homeDns: dns }),
     ...(dns.kind === 'None' && { noHomeDns: dns.message }),
     network: network.state.kind,
+    isAway: contact.state.away,
     homeViewOf: (address) => network.homeViewOf(address),
     policyMarks: (pod) => policies.marks(pod),
     returnedTo: (uid, address) => returned.addressOf(uid, address),

@@ -209,11 +209,11 @@ export class Provider {
   }
 
   #contextOf(homeNamespace: string): ForgeContext | undefined {
-    const mapping = this.tenants.of(homeNamespace)?.mapping;
-    if (mapping === undefined) return undefined;
-    const { homeApiServer, homeDns, network, returned, policies, tenants, nodeName } = this;
+    const { tenants, network, contact, returned, policies, nodeName, homeApiServer, homeDns } = this;
+    const mapping = tenants.of(homeNamespace)?.mapping;
     const own = { nodeName, nodeAddress: this.#options.nodeAddress, virtualNode: this.#lastSeen() };
-    return forgeContext(mapping, { ...own, homeApiServer, homeDns, network, returned, policies, tenants });
+    const others = { tenants, network, contact, returned, policies, homeApiServer, homeDns };
+    return mapping && forgeContext(mapping, { ...own, ...others });
   }
 
   /** What must run before the kubelet API, in this order. */
@@ -263,7 +263,7 @@ export class Provider {
 
   #nodeInputs(): NodeInputs | undefined {
     const { nodeAddress, kubeletPort, version, clock } = this.#options;
-    const virtualNode = this.virtualNode;
+    const { virtualNode } = this;
     if (virtualNode === undefined) return undefined;
     return {
       virtualNode,
@@ -281,16 +281,15 @@ export class Provider {
   }
 
   #lastSeen(): VirtualNode {
-    this.#known = this.virtualNode ?? this.#known;
-    return this.#known;
+    return (this.#known = this.virtualNode ?? this.#known);
   }
 
   #createNode(): NodeReconciler {
-    const { home, clock, virtualNode } = this.#options;
+    const { home, clock } = this.#options;
     return new NodeReconciler({
       home,
       clock,
-      virtualNode: virtualNode.metadata.name,
+      virtualNode: this.#known.metadata.name,
       virtualNodes: this.virtualNodes,
       nodes: this.nodes,
       nodeName: this.nodeName,
@@ -308,6 +307,7 @@ export class Provider {
       problem: () => this.foreign.problem,
       credentialEnds: async () => this.foreign.credentialEnds(),
       tenantNamespace: () => this.#readiness.probed(this.virtualNode?.spec.namespaces),
+      awayAfterSeconds: () => this.#lastSeen().spec.awayAfterSeconds,
       clock,
       log: log.named('contact'),
     });

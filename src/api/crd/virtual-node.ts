@@ -1,4 +1,5 @@
 import {
+  AWAY_AFTER_SECONDS,
   VIRTUAL_NODE_CONDITIONS,
   virtualNodes,
   type HomeApiServer,
@@ -174,6 +175,11 @@ const spec: Schema = {
       taints,
       podAdditions: podAdditions(
         'What every pod gets that is sent to the foreign cluster. The AcceptancePolicy of a peer decides for its VirtualNodes.',
+      ),
+      awayAfterSeconds: int32(
+        'The foreign cluster counts as away when nothing has answered for this time, in seconds: the Node is not Ready, ' +
+          'nor are its pods. A shorter gap changes nothing. A credential that is refused is told at once.',
+        { default: AWAY_AFTER_SECONDS, minimum: 5, maximum: 3600 },
       ),
       namespaces,
       homeApiServer,

@@ -123,6 +123,10 @@ export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {
 };
 
 export const REACH_TEXTS: TextsOf<typeof REACH_REASONS> = {
+  ForeignClusterAway: text(
+    'Nothing has answered in the foreign cluster for `awayAfterSeconds`. The pod may well run on; nobody knows.',
+    'See the Node. What becomes of the pod says `whenAway` of its NamespaceOffloading; it is Ready again by itself when contact is back.',
+  ),
   TunnelDown: text(
     'The pod runs, but the tunnel to its cluster does not carry packets.',
     'See the Tunnel: its reason says why.',

@@ -77,7 +77,7 @@ export async function factsOf(session: InstallSession, objects: readonly Manifes
 }
 
 async function versionOf({ client, signal }: InstallSession): Promise<string> {
-  const text = await readText(client, '/version', signal);
+  const text = await readText(client, '/version', { signal });
   return (JSON.parse(text) as { gitVersion?: string }).gitVersion ?? '';
 }
 
@@ -162,7 +162,7 @@ async function unservedOf(
 ): Promise<string[]> {
   const kinds = objects.filter(({ apiVersion }) => apiVersion === OPERATOR_API).map(({ kind }) => kind);
   if (kinds.length === 0) return [];
-  const text = await readText(client, `/apis/${OPERATOR_API}`, signal).catch(ifMissing);
+  const text = await readText(client, `/apis/${OPERATOR_API}`, { signal }).catch(ifMissing);
   const { resources = [] } = JSON.parse(text ?? '{}') as { resources?: { kind: string }[] };
   const served = new Set(resources.map(({ kind }) => kind));
   return kinds.filter((kind) => !served.has(kind));

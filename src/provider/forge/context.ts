@@ -38,6 +38,8 @@ export interface ForgeContext {
   policyMarks?: (home: Pod) => Readonly<Record<string, 'true' | null>> | undefined;
   /** Of the network between the two clusters. */
   network: NetworkState['kind'];
+  /** Whether the foreign cluster counts as away: nothing has answered for the time of grace. */
+  isAway?: boolean;
   homeViewOf: NetworkView['homeViewOf'];
   /** The address at home of a pod over there that was placed back into the home cluster: its UID, and its address over there. */
   returnedTo?: (uid: string, address: string) => string | undefined;

@@ -16,6 +16,12 @@ const TUNNEL_DOWN: Unreachable = {
     'the pod runs, but the tunnel to its cluster does not carry packets; see the condition of the node',
 };
 
+/** As fixed; the causes are in the Node's condition, too. */
+const AWAY: Unreachable = {
+  reason: REACH_REASONS.clusterAway,
+  message: 'nothing answers in the cluster of the pod; see the condition of the node',
+};
+
 /**
  * Addresses of the remote pod as home sees them, in the same order; those without a view are left out.
  *
@@ -93,18 +99,20 @@ function withoutCause({ reason, message, ...rest }: PodStatus): PodStatus {
 /**
  * The status of a pod while nothing is heard from the foreign cluster; undefined where that changes nothing. A pod that was
  * placed back runs here, so its kubelet is asked, and whoever marks pods of a lost node is overruled. Of others Ready is never
- * set to True: nobody knows.
+ * set to True: nobody knows. Where the foreign cluster is away they are not Ready at once, as Kubernetes' node lifecycle controller
+ * has it within its 5 s.
  */
 export function silentStatus(
   home: Pod,
   remote: Pod | undefined,
-  { network, isReturnedReady }: ForgeContext,
+  { network, isAway, isReturnedReady }: ForgeContext,
   now: string,
 ): PodStatus | undefined {
   const { podIP } = home.status ?? {};
   const isReady = remote && podIP !== undefined ? isReturnedReady?.(remote.metadata.uid, podIP) : undefined;
   if (isReady !== undefined) return returnedStatus(home, isReady, now);
-  return network === 'Down' ? cutOffStatus(home, now) : undefined;
+  if (isAway === true) return cutOffStatus(home, AWAY, now);
+  return network === 'Down' ? cutOffStatus(home, TUNNEL_DOWN, now) : undefined;
 }
 
 function returnedStatus(home: Pod, isReady: boolean, now: string): PodStatus | undefined {
@@ -127,9 +135,9 @@ function returnedStatus(home: Pod, isReady: boolean, now: string): PodStatus | u
 }
 
 /** The last known status with Ready set to False. */
-function cutOffStatus(home: Pod, now: string): PodStatus | undefined {
+function cutOffStatus(home: Pod, unreachable: Unreachable, now: string): PodStatus | undefined {
   const conditions = home.status?.conditions ?? [];
   if (!conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) return undefined;
-  const cutOff = withNetwork(home, conditions, { unreachable: TUNNEL_DOWN, now });
+  const cutOff = withNetwork(home, conditions, { unreachable, now });
   return { ...home.status, ...networkCause(cutOff), conditions: cutOff };
 }

@@ -1,11 +1,12 @@
 import { timestamp } from '../../api/conditions.ts';
-import { VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import { AWAY_AFTER_SECONDS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { readText } from '../../kube/read-text.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
+import { Silence } from './silence.ts';
 
 export type ContactReason = (typeof VIRTUAL_NODE_REASONS)[keyof typeof VIRTUAL_NODE_REASONS];
 
@@ -14,6 +15,8 @@ export interface ContactState {
   ok: boolean;
   reason: ContactReason;
   message: string;
+  /** Nothing has answered for the time of grace, or what has answered refuses us: the foreign cluster counts as away. */
+  away: boolean;
   /** gitVersion of the foreign API server, once it has answered. */
   version: string | undefined;
 }
@@ -26,18 +29,19 @@ interface ContactOptions extends Basics {
   credentialEnds?: () => Promise<number | undefined>;
   /** A tenant namespace to read from, so that the credential and its rights are proved too. */
   tenantNamespace: () => string | undefined;
+  /** Nothing may answer for so long before the foreign cluster is away, in seconds. Default 20. */
+  awayAfterSeconds?: () => number | undefined;
 }
 
-const PROBE_EVERY_MS = 10_000;
-const PROBE_WHEN_FAILING_MS = 2_000;
+/** Silence may begin right after an answer. With what follows, it is told within 5 s after the time of grace. */
+const PROBE_EVERY_MS = 2_000;
+const PROBE_IN_GRACE_MS = 1_000;
+const PROBE_WHEN_AWAY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/**
- * So many failed probes in a row are forgiven; more are an outage. A credential that is refused is never forgiven. Rights that are
- * missing are: those in a namespace that was just made take effect a moment after they were given.
- */
-const FAILURES_FORGIVEN = 2;
+/** A probe near the end of the time of grace, and the one after it, which decides, get so long at least. */
+const LEAST_TIMEOUT_MS = 1_500;
 
-const NO_ANSWER = `the foreign API server has not answered within ${PROBE_TIMEOUT_MS / 1000} s`;
+const NO_ANSWER = 'the foreign API server has not answered in time';
 
 /** What a person can do about it, by error code. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -46,9 +50,29 @@ const ADVICE: Readonly<Record<string, string>> = {
     ': the credential has no rights in the tenant namespace; its administrator must apply the tenant again',
 };
 
+const REASONS: Readonly<Record<string, ContactReason>> = {
+  Unauthorized: VIRTUAL_NODE_REASONS.credentialsRejected,
+  Forbidden: VIRTUAL_NODE_REASONS.notAuthorized,
+  Unavailable: VIRTUAL_NODE_REASONS.unhealthy,
+};
+
+/** No request can be made at all. */
+class Refused extends Error {
+  readonly problem: { reason: ContactReason; message: string };
+
+  constructor(problem: { reason: ContactReason; message: string }) {
+    super(problem.message);
+    this.problem = problem;
+  }
+}
+
 const isSilence = (code: string | undefined): boolean => code === 'Unreachable' || code === 'Aborted';
 
-/** Probes the foreign API server with a read that the agent depends on, and says what is wrong when it fails. */
+/**
+ * Probes the foreign API server with a read that the agent depends on, and says what is wrong when it fails. What fails for less
+ * than the time of grace changes nothing. A credential that is refused has no grace. Rights that are missing have: those in a
+ * namespace that was just made take effect a moment after they were given.
+ */
 export class ForeignContact implements Component {
   readonly name = 'foreign-contact';
   readonly #options: ContactOptions;
@@ -58,15 +82,19 @@ export class ForeignContact implements Component {
     ok: false,
     reason: VIRTUAL_NODE_REASONS.starting,
     message: 'the foreign cluster has not been asked yet',
+    away: false,
     version: undefined,
   };
-  #failures = 0;
+  readonly #silence: Silence;
+  /** Of the last probe. */
+  #failure: { error: unknown } | undefined;
   readonly #background = new Background();
   readonly stop: Background['stop'] = this.#background.stop;
   #wake: (() => void) | undefined;
 
   constructor(options: ContactOptions) {
     this.#options = options;
+    this.#silence = new Silence(options.clock);
   }
 
   get state(): ContactState {
@@ -83,12 +111,40 @@ export class ForeignContact implements Component {
     this.#wake?.();
   }
 
+  get #graceMs(): number {
+    return (this.#options.awayAfterSeconds?.() ?? AWAY_AFTER_SECONDS) * 1000;
+  }
+
+  /** What is left of the time of grace, in milliseconds; none for one that is not in contact. */
+  get #leftMs(): number {
+    return this.#state.ok ? Math.max(0, this.#graceMs - this.#silence.ms) : 0;
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#probeOnce(signal);
-      const pauseMs = this.#state.ok && this.#failures === 0 ? PROBE_EVERY_MS : PROBE_WHEN_FAILING_MS;
-      await this.#pause(pauseMs, signal);
+      const limitMs = this.#state.ok
+        ? Math.min(PROBE_TIMEOUT_MS, Math.max(LEAST_TIMEOUT_MS, this.#leftMs))
+        : PROBE_TIMEOUT_MS;
+      // Whoever is back within the time of grace answers to a probe that begins after it.
+      const isLast = this.#silence.ms >= this.#graceMs;
+      const wasAwake = await this.#silence.during(limitMs, async () => this.#probeOnce(limitMs, signal));
+      if (signal.aborted) return;
+      if (this.#failure === undefined) this.#silence.end();
+      // Its answer may wait in a socket that nobody has read.
+      else if (!wasAwake) continue;
+      else await this.#failed(this.#failure.error, isLast);
+      await this.#rest(signal);
     }
+  }
+
+  /** Between two probes. While the last one has failed, it counts. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    if (this.#failure === undefined) {
+      await this.#pause(PROBE_EVERY_MS, signal);
+      return;
+    }
+    const ms = this.#state.ok ? Math.min(PROBE_IN_GRACE_MS, this.#leftMs) : PROBE_WHEN_AWAY_MS;
+    await this.#silence.during(ms, async () => this.#pause(ms, signal));
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -101,74 +157,77 @@ export class ForeignContact implements Component {
     }
   }
 
-  async #probeOnce(signal: AbortSignal): Promise<void> {
+  async #probeOnce(limitMs: number, signal: AbortSignal): Promise<void> {
+    // A connection on which nothing comes back may be dead, while another one would live.
+    const isHung = errorCode(this.#failure?.error) === 'Aborted';
+    this.#failure = undefined;
     const problem = this.#options.problem();
     if (problem !== undefined) {
-      this.#failures++;
-      this.#set({ ...this.#state, ok: false, ...problem });
+      this.#failure = { error: new Refused(problem) };
       return;
     }
     const limit = new AbortController();
-    const cancel = this.#options.clock.after(PROBE_TIMEOUT_MS, () => limit.abort(new Error(NO_ANSWER)));
+    const cancel = this.#options.clock.after(limitMs, () => limit.abort(new Error('no answer in time')));
     try {
       const either = AbortSignal.any([signal, limit.signal]);
       // Read again after each outage, which may have been an upgrade.
       const known = this.#state.ok ? this.#state.version : undefined;
-      const version = known ?? (await this.#version(either));
-      await this.#readTenant(either);
-      this.#failures = 0;
+      const version = known ?? (await this.#version(either, isHung));
+      await this.#readTenant(either, isHung && known !== undefined);
       this.#set({
         ok: true,
         reason: VIRTUAL_NODE_REASONS.ok,
         message: 'the foreign API server answers',
+        away: false,
         version,
       });
     } catch (error) {
-      if (!signal.aborted) await this.#failed(error);
+      this.#failure = { error };
     } finally {
       cancel();
     }
   }
 
-  async #version(signal: AbortSignal): Promise<string> {
-    const answer = await this.#get('/version', signal);
+  async #version(signal: AbortSignal, isFresh: boolean): Promise<string> {
+    const answer = await this.#get('/version', signal, isFresh);
     const { gitVersion } = JSON.parse(answer) as { gitVersion?: unknown };
     return typeof gitVersion === 'string' ? gitVersion.slice(0, 64) : 'unknown';
   }
 
-  async #readTenant(signal: AbortSignal): Promise<void> {
+  async #readTenant(signal: AbortSignal, isFresh: boolean): Promise<void> {
     const namespace = this.#options.tenantNamespace();
-    if (namespace === undefined) await this.#get('/version', signal);
-    else await this.#get(`/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?limit=1`, signal);
+    const path =
+      namespace === undefined
+        ? '/version'
+        : `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?limit=1`;
+    await this.#get(path, signal, isFresh);
   }
 
-  async #get(path: string, signal: AbortSignal): Promise<string> {
-    return readText(this.#options.foreign, path, signal);
+  async #get(path: string, signal: AbortSignal, isFresh: boolean): Promise<string> {
+    return readText(this.#options.foreign, path, { signal, isFresh });
   }
 
-  async #failed(error: unknown): Promise<void> {
-    this.#failures++;
+  async #failed(error: unknown, isOver: boolean): Promise<void> {
+    if (error instanceof Refused) {
+      this.#set({ ...this.#state, ok: false, ...error.problem, away: true });
+      return;
+    }
     const code = errorCode(error);
-    if (this.#state.ok && code !== 'Unauthorized' && this.#failures <= FAILURES_FORGIVEN) return;
+    const isRefused = code === 'Unauthorized';
+    if (this.#state.ok && !isRefused && !isOver) return;
     const cause = code === 'Aborted' ? NO_ANSWER : errorMessage(error);
-    const message = isSilence(code) ? await this.#silence(cause) : `${cause}${ADVICE[code ?? ''] ?? ''}`;
+    const message = isSilence(code) ? await this.#silent(cause) : `${cause}${ADVICE[code ?? ''] ?? ''}`;
     this.#set({
       ok: false,
-      reason:
-        code === 'Unauthorized'
-          ? VIRTUAL_NODE_REASONS.credentialsRejected
-          : code === 'Forbidden'
-            ? VIRTUAL_NODE_REASONS.notAuthorized
-            : code === 'Unavailable'
-              ? VIRTUAL_NODE_REASONS.unhealthy
-              : VIRTUAL_NODE_REASONS.unreachable,
+      reason: REASONS[code ?? ''] ?? VIRTUAL_NODE_REASONS.unreachable,
       message,
+      away: isRefused || isOver,
       version: this.#state.version,
     });
   }
 
   /** What it means that nobody answers; the technical cause comes last. */
-  async #silence(cause: string): Promise<string> {
+  async #silent(cause: string): Promise<string> {
     const ends = await this.#options.credentialEnds?.();
     const until = ends === undefined ? '' : `, and the credential holds until ${timestamp(ends)}`;
     return (
@@ -180,7 +239,8 @@ export class ForeignContact implements Component {
   #set(state: ContactState): void {
     const before = this.#state;
     this.#state = state;
-    if (before.ok === state.ok && before.reason === state.reason && before.message === state.message) return;
+    const isSame = (['ok', 'away', 'reason', 'message'] as const).every((key) => before[key] === state[key]);
+    if (isSame) return;
     this.#options.log.info('contact with the foreign cluster has changed', {
       ok: state.ok,
       reason: state.reason,

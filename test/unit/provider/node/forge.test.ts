@@ -14,7 +14,7 @@ const virtualNode = (spec: Partial<VirtualNode['spec']> = {}): VirtualNode => ({
     ...spec,
   },
 });
-const OK = { ok: true, reason: 'AsExpected', message: 'answers', version: 'v1.36.3' } as const;
+const OK = { ok: true, reason: 'AsExpected', message: 'answers', away: false, version: 'v1.36.3' } as const;
 const inputs = (given: Partial<NodeInputs> = {}): NodeInputs => ({
   virtualNode: virtualNode(),
   contact: OK,
