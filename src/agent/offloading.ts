@@ -20,6 +20,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import { together } from '../lib/listeners.ts';
 import { offloadingAdmission } from '../offloading/admission/webhook.ts';
 import { AdmittedPods } from '../offloading/admitted/admitted-pods.ts';
+import { AwayPods } from '../offloading/away/away-pods.ts';
 import { Offloading } from '../offloading/offloading.ts';
 import type { SelectedNamespaces } from '../offloading/short-form.ts';
 import type { PeerNamespaces } from '../offloading/view.ts';
@@ -49,6 +50,7 @@ export class OffloadingParts {
   readonly #remake: Remake;
   readonly #release: Release;
   readonly #admitted: AdmittedPods;
+  readonly #away: AwayPods;
 
   constructor(options: OffloadingPartsOptions) {
     this.#options = options;
@@ -69,6 +71,7 @@ export class OffloadingParts {
       budgetsForMs: drainSeconds * 1000,
     });
     this.#admitted = new AdmittedPods(common);
+    this.#away = new AwayPods({ ...common, offloadings: this.offloading });
     this.#release = new Release({ ...common, offloadings: this.offloading, systemNamespace, remake });
   }
 
@@ -93,6 +96,7 @@ export class OffloadingParts {
       ...webhook(guests === undefined ? [home] : [home, guests], this.#options),
       ...this.#remake.components(),
       ...this.#release.components(),
+      ...this.#away.components(),
       this.#admitted.component(),
       ...this.offloading.actors(),
     ];

@@ -70,6 +70,8 @@ export const HOME_LEASE = 'tributary-home';
  */
 export const ANNOTATION_WHEN_LOST = 'tributary.dev/when-lost';
 export type WhenLost = 'Replace' | 'WhenFenced' | 'Leave';
+/** On a home pod: its stay on a virtual node that is not ready was set without end (`Stay`), as its namespace says or as it must be. */
+export const ANNOTATION_WHEN_AWAY = 'tributary.dev/when-away';
 /**
  * On a remote pod, written by the provider's guardian: JSON `{"count":1,"restarts":{"app":3}}`: how often the pod was made anew
  * while its home was away, and restarts of containers before that.

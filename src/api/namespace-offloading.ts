@@ -27,6 +27,16 @@ export type OnRemoval = 'Return' | 'End';
 /** Of pods that were made too early. Stay: they stay where they are. Move: those of controllers are evicted one by one, and made anew. */
 export type ExistingPods = 'Stay' | 'Move';
 
+/** What becomes of pods on a virtual node whose cluster is away. Those that must not run twice stay, whatever is said here. */
+export interface WhenAway {
+  /** Stay: until contact is back. Move: after a time they are deleted, and their controllers make others. */
+  pods: 'Stay' | 'Move';
+  /** With Move: so long after the Node was not Ready any more. Default 300. */
+  afterSeconds?: number;
+  /** With Move. Anywhere: where the scheduler finds place. Home: on real nodes, for `holdOffSeconds` more. Default Anywhere. */
+  to?: 'Anywhere' | 'Home';
+}
+
 export interface NamespaceOffloadingSpec {
   /** Virtual nodes by the labels of their Node; default: all. */
   clusterSelector?: LabelSelector;
@@ -46,6 +56,8 @@ export interface NamespaceOffloadingSpec {
   onRemoval?: OnRemoval;
   /** A pod that the foreign cluster cannot place for so long is released to run elsewhere; 0: never. Default 60. */
   releaseAfterSeconds?: number;
+  /** Default: what Kubernetes does, which moves pods after 300 s. */
+  whenAway?: WhenAway;
   /** A released pod and its kind do not go to that virtual node again for so long. Default 600. */
   holdOffSeconds?: number;
 }
@@ -67,7 +79,7 @@ export interface OffloadedCluster {
 
 /** Pods of that owner are kept off that virtual node until then. */
 export interface HeldOff {
-  /** `Kind/name` of the controller of released pods; of a pod without one `Pod/name`. */
+  /** `Kind/name` of the controller of released pods; of a pod without one `Pod/name`. `*`: all, since the cluster is away. */
   owner: string;
   virtualNode: string;
   /** RFC 3339. */

@@ -35,6 +35,7 @@ import { forgeHostingBase } from '../hosting/base-objects.ts';
 import { forgeGuardianFence } from '../hosting/fences.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { LOG_LEVELS } from '../lib/log.ts';
+import { forgeAwayFence } from '../offloading/away/fence.ts';
 import { forgeReleaseFence } from '../offloading/release/fence.ts';
 import { forgeShortFormFence } from '../offloading/short-form-fence.ts';
 import { forgeEndWarning } from '../peering/policy/end-warning.ts';
@@ -87,6 +88,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     ...forgeLaunchFence(account),
     ...forgeNodeFence(account),
     ...forgeReleaseFence(account),
+    ...forgeAwayFence(account),
     ...forgeShortFormFence(account),
     ...forgeEndWarning(),
     ...forgeTetherGuards(),

@@ -1,4 +1,4 @@
-import type { HeldOff } from '../api/namespace-offloading.ts';
+import type { HeldOff, NamespaceOffloading } from '../api/namespace-offloading.ts';
 import { controllerOf } from '../api/pod.ts';
 import type { Pod } from '../api/wire.ts';
 
@@ -7,6 +7,9 @@ export function ownerKey(pod: Pick<Pod, 'metadata'>): string {
   const owner = controllerOf(pod);
   return owner === undefined ? `Pod/${pod.metadata.name}` : `${owner.kind}/${owner.name}`;
 }
+
+/** Owner in an entry that keeps all pods of the namespace on real nodes, since that cluster is away. */
+export const ALL_OWNERS = '*';
 
 /** Entries in one NamespaceOffloading; beyond that, the entry that ends first is dropped. */
 export const MAX_HELD_OFF = 64;
@@ -37,3 +40,9 @@ export function withHeldOff(heldOff: readonly HeldOff[], added: HeldOff, nowMs: 
   const kept = others.toSorted((a, b) => endOf(a) - endOf(b)).slice(-(MAX_HELD_OFF - 1));
   return [...kept, added];
 }
+
+/** Whether new pods of the namespace stay on real nodes: a cluster is, or was, away, and `whenAway` brings its pods home. */
+export const isKeptHome = ({ spec, status }: NamespaceOffloading, nowMs: number): boolean =>
+  spec.whenAway?.pods === 'Move' &&
+  spec.whenAway.to === 'Home' &&
+  inForce(status?.heldOff ?? [], nowMs).some(({ owner }) => owner === ALL_OWNERS);

@@ -70,6 +70,25 @@ export const RELEASE_RIGHTS: readonly Right[] = [
   },
 ];
 
+/** What the cluster role needs, cluster-wide, to do with pods of a foreign cluster that is away as their namespaces say. */
+export const AWAY_RIGHTS: readonly Right[] = [
+  {
+    resource: 'nodes',
+    verbs: ['list', 'watch'],
+    why: 'which virtual nodes are not ready',
+  },
+  {
+    resource: 'pods',
+    verbs: ['list', 'patch', 'delete'],
+    why: 'of virtual nodes that are not ready, by node name: how long they stay there (two tolerations; fenced to these); delete: those that their namespace lets move, by UID',
+  },
+  {
+    resource: 'namespaceoffloadings.tributary.dev/status',
+    verbs: ['patch'],
+    why: 'that new pods are kept on real nodes, and until when',
+  },
+];
+
 /** In our own namespace. */
 export const RELEASE_SYSTEM_RIGHTS: readonly Right[] = [
   {

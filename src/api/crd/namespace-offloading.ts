@@ -7,7 +7,9 @@ import {
   type NamespaceOffloadingSpec,
   type NamespaceOffloadingStatus,
   type OffloadedCluster,
+  type WhenAway,
 } from '../namespace-offloading.ts';
+import { DEFAULT_STAY_SECONDS } from '../node-life.ts';
 import { DEFAULT_PLACEMENT, PLACEMENTS } from '../placement.ts';
 import { AGE, clusterName, column, message, observedGeneration, reason, time } from './common.ts';
 import type { Definition } from './definition.ts';
@@ -84,6 +86,32 @@ const spec = {
     60,
     DAY,
   ),
+  whenAway: objectOf<WhenAway>(
+    'What becomes of pods on a virtual node whose cluster is away (Node not Ready). Without this field, what Kubernetes ' +
+      'does: after 300 s they are deleted, and their controllers make others. Whatever is said here, pods stay that must not ' +
+      'run twice (of StatefulSets, Jobs and unknown controllers, bare pods, pods with claims; the annotation ' +
+      'tributary.dev/when-lost of a pod comes before that), and so do pods with their own tolerations of ' +
+      'node.kubernetes.io/not-ready or unreachable. A change applies to pods that are there.',
+    ['pods'],
+    {
+      pods: choice(
+        'Stay: they stay until contact is back. Move: after afterSeconds they are deleted, and their controllers make others.',
+        ['Stay', 'Move'],
+      ),
+      afterSeconds: seconds(
+        'With Move: so long after the Node was not Ready any more, in seconds.',
+        DEFAULT_STAY_SECONDS,
+        30 * DAY,
+      ),
+      to: choice(
+        'With Move. Anywhere: wherever the scheduler finds a place. Home: new pods of the namespace, but those with claims, ' +
+          'are kept on real nodes while the cluster is away and for holdOffSeconds after that. They stay there until ' +
+          'they are made anew.',
+        ['Anywhere', 'Home'],
+        'Anywhere',
+      ),
+    },
+  ),
   holdOffSeconds: seconds(
     'After a virtual node could not place a pod, pods of the same owner are kept off that node for this ' +
       'time, in seconds.',
@@ -122,7 +150,12 @@ const heldOff: Schema = objectOf<HeldOff>(
   'Pods of one owner that one virtual node could not place.',
   ['owner', 'virtualNode', 'until'],
   {
-    owner: { type: 'string', description: 'Kind/name of the owner.', maxLength: 317 },
+    owner: {
+      type: 'string',
+      description:
+        'Kind/name of the owner. *: all pods of the namespace are kept on real nodes, as whenAway says.',
+      maxLength: 317,
+    },
     virtualNode: dnsName('Name of the VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
     until: time('After this time the virtual node is tried again.'),
   },

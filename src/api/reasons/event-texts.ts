@@ -87,6 +87,14 @@ export const EVENT_TEXTS: EventTexts = {
       'It found no place in the foreign cluster for `releaseAfterSeconds`, and is on its way elsewhere.',
       'Nothing; the message has the words of the provider.',
     ),
+    MovedWhileAway: warning(
+      'The foreign cluster was away for longer than `whenAway` of the NamespaceOffloading lets its pods stay: the pod was deleted, and its controller makes another one.',
+      'Nothing. The old one is shown as Terminating until contact is back and it has ended over there.',
+    ),
+    StaysWhileAway: warning(
+      'The foreign cluster is away, and the pod stays although pods of its namespace move, or Kubernetes would move it: it must not run twice, or its data are there.',
+      'Wait, or say that the cluster is off for certain; see "A foreign cluster that is away" in namespaces.md.',
+    ),
     NotReleased: warning(
       'It found no place there, and stays: the strategy is Remote and no other virtual node can be had, its owner brought it back, or its volumes are there.',
       'Other clusters for a `Remote` namespace; else look for a `nodeName` or a node affinity.',

@@ -20,6 +20,7 @@ export interface EventReasons {
     | 'ForeignWriteFailed'
     | 'HeldByBudget'
     | 'MadeAnew'
+    | 'MovedWhileAway'
     | 'NoTokenForHome'
     | 'NotBroughtHome'
     | 'NotReleased'
@@ -34,6 +35,7 @@ export interface EventReasons {
     | 'RemakeDropped'
     | 'RemakeFailed'
     | 'RunsLocally'
+    | 'StaysWhileAway'
     | 'TooLargeForNodes';
   PersistentVolumeClaim:
     | 'NameTaken'

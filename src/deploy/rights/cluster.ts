@@ -29,6 +29,7 @@ import {
   OFFLOAD_EVENT_RIGHTS,
   OFFLOAD_RIGHTS,
   RELEASE_EVENT_RIGHTS,
+  AWAY_RIGHTS,
   RELEASE_RIGHTS,
   RELEASE_SYSTEM_RIGHTS,
 } from '../../offloading/rights.ts';
@@ -151,6 +152,7 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
       { part: 'network', rights: EXCHANGE_RIGHTS },
       { part: 'starting agents', rights: LAUNCH_CLUSTER_RIGHTS },
       { part: 'offloaded namespaces', rights: [...OFFLOAD_RIGHTS, ...OFFLOAD_EVENT_RIGHTS] },
+      { part: 'pods of a cluster that is away', rights: AWAY_RIGHTS },
       { part: 'release of pods', rights: [...RELEASE_RIGHTS, ...RELEASE_EVENT_RIGHTS] },
       { part: 'admission webhook', rights: webhookRights(SYSTEM_NAMESPACE) },
     ],

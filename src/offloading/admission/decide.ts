@@ -9,11 +9,12 @@ import {
 } from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
 import { PREFERRED, REQUIRED, unknownPlacement } from '../../api/placement.ts';
-import { isOfDaemonSet } from '../../api/pod.ts';
+import { claimVolumes, isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { present } from '../../lib/fields.ts';
 import type { AdmittedKind } from '../admitted/admitted-pods.ts';
+import { isKeptHome } from '../held-off.ts';
 import { avoidsMark, isVirtualOnly, nodesToAvoid, type SelectedNode, tooLargeMark } from './avoid.ts';
 import { keepApart } from './keep-apart.ts';
 import { narrowed, type NodeTerm } from './node-terms.ts';
@@ -49,7 +50,7 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admitted {
   if (offloading === undefined || offloading.metadata.deletionTimestamp !== undefined) return NOTHING;
   // The controller of a DaemonSet has chosen the node, by matchFields.
   if (isPlaced(pod) || isOfDaemonSet(pod)) return NOTHING;
-  const strategy = strategyFor(pod, offloading);
+  const strategy = strategyFor(pod, offloading, facts.nowMs);
   const tolerations = pod.spec?.tolerations ?? [];
   // The taint alone keeps all other pods home, where it does.
   if (strategy === 'Local' && !facts.isOpen && !toleratesAny(tolerations)) return NOTHING;
@@ -112,12 +113,17 @@ const keptApart = (
 const areOpen = (selected: readonly SelectedNode[]): boolean =>
   selected.length > 0 && selected.every(({ isTainted }) => !isTainted);
 
-/** A pod that people keep home leaves a cluster that is tethered: its own nodes are not for it. */
-export function strategyFor({ metadata: pod }: Pod, { metadata, spec }: NamespaceOffloading): PodStrategy {
-  const isForwarded = metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === 'tether';
-  return pod.labels?.[LABEL_OFFLOAD] === 'false' && !isForwarded
-    ? 'Local'
-    : (spec.podStrategy ?? 'LocalAndRemote');
+/**
+ * A pod that people keep home leaves a cluster that is tethered: its own nodes are not for it. While a cluster is away whose pods
+ * come home, all stay home but those whose data may be there.
+ */
+export function strategyFor(pod: Pod, offloading: NamespaceOffloading, nowMs: number): PodStrategy {
+  const { metadata, spec } = offloading;
+  if (metadata.labels?.[LABEL_OFFLOADING_ORIGIN] !== 'tether') {
+    if (pod.metadata.labels?.[LABEL_OFFLOAD] === 'false') return 'Local';
+    if (isKeptHome(offloading, nowMs) && claimVolumes(pod).length === 0) return 'Local';
+  }
+  return spec.podStrategy ?? 'LocalAndRemote';
 }
 
 /** Not the scheduler's to place: bound by hand, or a kubelet's own pod, read from files (shown as a mirror pod). */

@@ -10,6 +10,7 @@ import { Evictions, heldText } from '../../kube/evictions.ts';
 import { nextLookMs } from '../drain.ts';
 import type { OffloadingParts } from '../release/remake.ts';
 import { subjectOf } from '../status.ts';
+import { isKeptHome } from '../held-off.ts';
 import { isOfTether, namespaceOf } from '../view.ts';
 import {
   atHomeCondition,
@@ -170,6 +171,7 @@ export class PodsAtHome {
     const isSettled = clock.monotonic() - watch.since >= SETTLE_MS;
     // Before that, another pod would come home, too, or wait for its namespace over there.
     if (offloading.spec.existingPods !== 'Move' || !isAbroad || !isSettled) return [];
+    if (isKeptHome(offloading, clock.now())) return [];
     const waits: string[] = [];
     for (const pod of podsToMove(found, watch.moves, clock.monotonic())) {
       const held = await this.#evictions.one(pod, signal);

@@ -1,9 +1,5 @@
 import type { LabelSelector } from '../../api/label-selector.ts';
-import {
-  type HeldOff,
-  type NamespaceOffloading,
-  namespaceOffloadings,
-} from '../../api/namespace-offloading.ts';
+import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { isControlled } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
@@ -15,6 +11,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { LossBudget } from '../../lib/loss-budget.ts';
 import { type BoundPod, BoundPods } from './bound-pods.ts';
 import type { Offloading } from '../offloading.ts';
+import { writeHeldOff } from '../write-held-off.ts';
 import { decideRelease, placingRefusal } from './decide.ts';
 import { MOST_REMADE, type OffloadingParts, Remake } from './remake.ts';
 
@@ -119,7 +116,8 @@ export class Release {
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     // Each write returns the object as it is now; the next step is decided anew from that.
     if (action.do === 'holdOff') {
-      const offloading = await this.#holdOff(situation.offloading, action.heldOff, signal);
+      const { client } = this.#options;
+      const offloading = await writeHeldOff(client, situation.offloading, action.heldOff, signal);
       return this.#act({ ...situation, offloading, written: action.do }, signal);
     }
     if (action.do === 'mark') {
@@ -139,18 +137,6 @@ export class Release {
   }
 
   // Each write names the UID and the version that it was decided for; otherwise it fails with Conflict.
-
-  /** Writes this key of the status only: the rest is the offloading controller's. */
-  async #holdOff(
-    { metadata }: NamespaceOffloading,
-    heldOff: HeldOff[],
-    signal: AbortSignal,
-  ): Promise<NamespaceOffloading> {
-    const { uid, resourceVersion } = metadata;
-    const body = { metadata: { uid, resourceVersion }, status: { heldOff } };
-    const options = { subresource: 'status', signal };
-    return this.#options.client.patch(namespaceOffloadings, metadata, { type: 'merge', body }, options);
-  }
 
   /** Conditions are merged by type. */
   async #mark({ metadata }: BoundPod['pod'], condition: PodCondition, signal: AbortSignal): Promise<Pod> {

@@ -7,10 +7,12 @@ import {
   ANNOTATION_REMADE_FOR,
   ANNOTATION_STRATEGY,
   ANNOTATION_TOO_LARGE,
+  ANNOTATION_WHEN_AWAY,
   LABEL_VIRTUAL_NODE,
   TAINT_VIRTUAL_NODE,
 } from '../../api/names.ts';
 import type { LabelSelector } from '../../api/label-selector.ts';
+import { isDefaultStay, isStaySet, ownTolerations } from '../../api/node-life.ts';
 import { carriedRulesOf } from '../../api/placement.ts';
 import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-admission.ts';
 import type { Draft, OwnerReference, Pod, PodSpec, Toleration } from '../../api/wire.ts';
@@ -29,6 +31,7 @@ const OUR_ANNOTATIONS = [
   ANNOTATION_REMADE_FOR,
   ANNOTATION_PLACEMENT_OF_NAMESPACE,
   ANNOTATION_PLACEMENT_RULES,
+  ANNOTATION_WHEN_AWAY,
 ];
 /** Finalizers of a deletion in progress; those of people and their controllers stay. */
 const DELETION_FINALIZERS = new Set(['foregroundDeletion', 'orphan']);
@@ -56,7 +59,7 @@ export function remadePod(
       ...(ownerReferences && { ownerReferences: ownerReferences.map(unblocking) }),
       ...(kept.length > 0 && { finalizers: kept }),
     },
-    ...(pod.spec && { spec: remadeSpec(withRules(pod, pod.spec), isAdded) }),
+    ...(pod.spec && { spec: remadeSpec(withRules(pod, withOwnStay(pod, pod.spec)), isAdded) }),
   };
 }
 
@@ -108,6 +111,9 @@ function addedTo(pod: Pod, selector: LabelSelector): Added {
   };
 }
 
+const withOwnStay = (pod: Pod, spec: PodSpec): PodSpec =>
+  isStaySet(pod) ? { ...spec, tolerations: ownTolerations(pod) } : spec;
+
 const normal = ({ key, operator, values = [] }: Requirement): Requirement => ({
   key,
   operator,
@@ -121,20 +127,12 @@ function remadeSpec(spec: PodSpec, isAdded: Added): PodSpec {
     ...plain,
     ...(spec.tolerations && {
       tolerations: spec.tolerations.filter(
-        (toleration) => !isDefault(toleration) && !isAdded.toleration(toleration),
+        (toleration) => !isDefaultStay(toleration) && !isAdded.toleration(toleration),
       ),
     }),
     ...(own && { affinity: own }),
   };
 }
-
-/** Added by the DefaultTolerationSeconds admission, which adds it again where it is wanted. */
-const isDefault = ({ key = '', operator, effect, tolerationSeconds, value }: Toleration): boolean =>
-  /^node\.kubernetes\.io\/(?:not-ready|unreachable)$/.test(key) &&
-  operator === 'Exists' &&
-  effect === 'NoExecute' &&
-  tolerationSeconds === 300 &&
-  (value ?? '') === '';
 
 type Affinity = NonNullable<PodSpec['affinity']>;
 type NodeAffinity = NonNullable<Affinity['nodeAffinity']>;

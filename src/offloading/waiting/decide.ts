@@ -23,7 +23,7 @@ export function decideWaiting(pod: Pod, facts: AvoidFacts): WaitingAction {
   const avoids = avoidsOf(pod);
   if (!isWaiting(pod) || !excludes(pod, avoids)) return STAY;
   const { offloading } = facts;
-  const strategy = strategyFor(pod, offloading);
+  const strategy = strategyFor(pod, offloading, facts.nowMs);
   if (strategy === 'Local') return STAY;
   // As the webhook will be asked about it.
   const { spec } = remadePod(pod, offloading.spec.clusterSelector);

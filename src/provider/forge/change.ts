@@ -1,3 +1,4 @@
+import { ownTolerations } from '../../api/node-life.ts';
 import { ANNOTATION_APPLIED } from '../../api/names.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/wire.ts';
 import { instead } from './additions.ts';
@@ -187,7 +188,7 @@ function withoutEmpty(record: Record<string, unknown>): Record<string, unknown> 
 function addedTolerations(home: Pod, remote: Pod): object[] | undefined {
   const there = remote.spec?.tolerations ?? [];
   const known = new Set(there.map((toleration) => JSON.stringify(canonical(toleration))));
-  const added = forgeTolerations(home.spec?.tolerations ?? []).filter(
+  const added = forgeTolerations(ownTolerations(home)).filter(
     (toleration) => !known.has(JSON.stringify(canonical(toleration))),
   );
   return added.length === 0 ? undefined : [...there, ...added];

@@ -6,6 +6,8 @@ import {
   LABEL_MANAGED_BY,
   TAINT_VIRTUAL_NODE,
 } from '../../api/names.ts';
+import { ownTolerations } from '../../api/node-life.ts';
+import { whenLostOf } from '../../api/when-lost.ts';
 import type { Draft, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
@@ -20,7 +22,6 @@ import { type AnyContainer, remoteReferenceName } from './references.ts';
 import { withRequests } from './requests.ts';
 import { carriedAnnotations, carriedNamespaceOf } from './returned.ts';
 import { droppedVolumes, forgeVolumes } from './volumes.ts';
-import { whenLostOf } from './when-lost.ts';
 
 /**
  * Fields about the home cluster's nodes, accounts and scheduling, which mean nothing or something else over there; some of them
@@ -91,7 +92,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       ...forgePlacement(home, context).spec,
       ...addedSpec(spec, context.podAdditions),
       ...forgePriority(spec, context),
-      tolerations: forgeTolerations(remoteTolerations(spec.tolerations ?? [], context.podAdditions)),
+      tolerations: forgeTolerations(remoteTolerations(ownTolerations(home), context.podAdditions)),
       volumes,
     },
   };

@@ -3,7 +3,7 @@ import { ANNOTATION_WHEN_LOST } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/wire.ts';
 import { nextChange } from '../../../../src/provider/forge/change.ts';
 import { forgePod } from '../../../../src/provider/forge/pod.ts';
-import { whenLostOf } from '../../../../src/provider/forge/when-lost.ts';
+import { whenLostOf } from '../../../../src/api/when-lost.ts';
 import { CONTEXT, homePod, remotePod } from '../support/pods.ts';
 
 const owned = (apiVersion: string, kind: string, controller = true): Pod =>

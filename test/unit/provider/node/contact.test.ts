@@ -45,7 +45,11 @@ function setUp({ tenantNamespace, grace }: { tenantNamespace?: string; grace?: n
 /** `grace` in seconds. */
 async function inContact(grace: number): Promise<Parts> {
   const parts = setUp({ tenantNamespace: 'shop-t', grace });
-  parts.api.fault({ match: ({ path }) => path === '/version', times: 999, body: '{"gitVersion": "v1.36.0"}' });
+  parts.api.fault({
+    match: ({ path }) => path === '/version',
+    times: 999,
+    body: '{"gitVersion": "v1.36.0"}',
+  });
   await parts.contact.start();
   await parts.clock.until('it answers', () => parts.contact.state.ok);
   parts.changes.length = 0;

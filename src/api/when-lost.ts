@@ -1,6 +1,6 @@
-import { ANNOTATION_WHEN_LOST, type WhenLost } from '../../api/names.ts';
-import { controllerOf } from '../../api/pod.ts';
-import type { Pod } from '../../api/wire.ts';
+import { ANNOTATION_WHEN_LOST, type WhenLost } from './names.ts';
+import { controllerOf } from './pod.ts';
+import type { Pod } from './wire.ts';
 
 const CHOICES = new Set<string>(['Replace', 'WhenFenced', 'Leave'] satisfies WhenLost[]);
 const isChoice = (value: string | undefined): value is WhenLost => value !== undefined && CHOICES.has(value);
@@ -10,7 +10,8 @@ const isChoice = (value: string | undefined): value is WhenLost => value !== und
  * ReplicaSet starts another pod without asking what became of the first. A StatefulSet, a Job, and every controller that we do
  * not know may rely on there being at most one. A pod without an owner that always restarts comes back where it is certain
  * that the old one has ended; one that runs once never runs twice. An annotation on the pod, set at home before it leaves,
- * overrides all this. Pure.
+ * overrides all this. The same says what may leave a virtual node whose cluster is away: what runs there may not be asked to end.
+ * Pure.
  */
 export function whenLostOf(home: Pod): WhenLost {
   const chosen = home.metadata.annotations?.[ANNOTATION_WHEN_LOST];
