@@ -38,6 +38,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   CustomResourceDefinition: 'customresourcedefinitions',
   Deployment: 'deployments',
   ForeignCluster: 'foreignclusters',
+  Job: 'jobs',
   Namespace: 'namespaces',
   NamespaceOffloading: 'namespaceoffloadings',
   Node: 'nodes',

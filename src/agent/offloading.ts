@@ -39,6 +39,8 @@ interface OffloadingPartsOptions extends WebhookOptions {
   guests?: AdmissionPart;
   /** Asked when components run; borrowing may be constructed after this. */
   peerNamespaces: PeerNamespaces;
+  /** See AwayPods; its own default. */
+  awaySettleMs?: number;
 }
 
 /** What offloads namespaces to other clusters: the controller, the webhook, and the release of pods that find no place. */
@@ -55,6 +57,7 @@ export class OffloadingParts {
   constructor(options: OffloadingPartsOptions) {
     this.#options = options;
     const { parts, home: client, caches, events, metrics, peerNamespaces, tether } = options;
+    const settle = options.awaySettleMs === undefined ? {} : { settleMs: options.awaySettleMs };
     const { clock, log, config } = parts;
     const { systemNamespace, drainSeconds } = config;
     const selected = (this.#selected = selectedBy(config));
@@ -71,7 +74,7 @@ export class OffloadingParts {
       budgetsForMs: drainSeconds * 1000,
     });
     this.#admitted = new AdmittedPods(common);
-    this.#away = new AwayPods({ ...common, offloadings: this.offloading });
+    this.#away = new AwayPods({ ...common, ...settle, offloadings: this.offloading });
     this.#release = new Release({ ...common, offloadings: this.offloading, systemNamespace, remake });
   }
 

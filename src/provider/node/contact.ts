@@ -39,7 +39,7 @@ const PROBE_IN_GRACE_MS = 1_000;
 const PROBE_WHEN_AWAY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** A probe near the end of the time of grace, and the one after it, which decides, get so long at least. */
-const LEAST_TIMEOUT_MS = 1_500;
+const LEAST_TIMEOUT_MS = 1_000;
 
 const NO_ANSWER = 'the foreign API server has not answered in time';
 
