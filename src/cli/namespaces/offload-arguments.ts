@@ -11,7 +11,7 @@ import type { VirtualNode } from '../../api/virtual-node.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Options } from '../command.ts';
 import { chosen, type CommandLine, listOf, wrongForm } from '../command-line.ts';
-import { timeoutMsOf } from '../durations.ts';
+import { parseSeconds, timeoutMsOf } from '../durations.ts';
 import { clusterNameOf, providerOf } from '../look/use.ts';
 import { OVERWRITE } from '../overwrite.ts';
 import { checkedNamespace } from './offloading.ts';
@@ -53,6 +53,11 @@ export const OFFLOAD_OPTIONS: Options = {
     choices: ['Stay', 'Move'],
     fallback: 'Stay',
   },
+  'when-away': {
+    value: 'Stay|Anywhere:DURATION|Home:DURATION',
+    text: 'what becomes of pods over there when their cluster is away: they stay, or go elsewhere or home after that time',
+    fallback: 'as Kubernetes does: anywhere after 5m',
+  },
   placement: {
     value: 'HOW',
     text: 'how rules about hosts and zones travel',
@@ -71,6 +76,7 @@ export function parseOffload({ values, flags, positionals: [name = ''] }: Comman
       ...chosen<NamespaceOffloadingSpec>(values['strategy'], 'podStrategy'),
       ...naming(values['name-mapping']),
       ...chosen<NamespaceOffloadingSpec>(values['existing-pods'], 'existingPods'),
+      ...whenAway(values['when-away']),
       ...chosen<NamespaceOffloadingSpec>(values['placement'], 'placement'),
     },
     clusters: clustersOf(values['clusters']),
@@ -84,6 +90,22 @@ function naming(text: string | undefined): NamespaceOffloadingSpec {
   if (text === undefined) return {};
   if (text === 'Suffixed' || text === 'Same') return { naming: text };
   return { naming: 'Selected', remoteName: checkedLabel('--name-mapping', text) };
+}
+
+/** Kubernetes asks for whole seconds; the CRD has the same bound. */
+const LONGEST_STAY = 30 * 86_400;
+
+function whenAway(text: string | undefined): NamespaceOffloadingSpec {
+  if (text === undefined) return {};
+  if (text === 'Stay') return { whenAway: { pods: 'Stay' } };
+  const [, to, after = ''] = /^(Anywhere|Home):(.*)$/u.exec(text) ?? [];
+  if (to !== 'Anywhere' && to !== 'Home') {
+    throw wrongForm(
+      `--when-away: "${text}" is not Stay, Anywhere:DURATION or Home:DURATION, such as Home:5m`,
+    );
+  }
+  const afterSeconds = parseSeconds(after, { option: 'when-away', least: 0, most: LONGEST_STAY });
+  return { whenAway: { pods: 'Move', afterSeconds, to } };
 }
 
 const KEY = new RegExp(LABEL_KEY_PATTERN, 'u');

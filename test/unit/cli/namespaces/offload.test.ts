@@ -112,13 +112,15 @@ test('of a cluster to which no new pods are sent it says why, and counts no room
 
 test('names of clusters become ClusterIDs, which no provider can choose', async () => {
   answers(ready(entry('milan')));
-  const line = 'shop --strategy Remote --clusters milan --name-mapping store --existing-pods Move';
+  const line =
+    'shop --strategy Remote --clusters milan --name-mapping store --existing-pods Move --when-away Home:5m';
   expect((await world.run(offloadCommand, line)).code).toBe(0);
   expect(stored()?.spec).toEqual({
     podStrategy: 'Remote',
     naming: 'Selected',
     remoteName: 'store',
     existingPods: 'Move',
+    whenAway: { pods: 'Move', afterSeconds: 300, to: 'Home' },
     clusterSelector: {
       matchExpressions: [{ key: 'tributary.dev/provider', operator: 'In', values: [MILAN] }],
     },
@@ -230,6 +232,8 @@ test.each([
   ['guest', 2, `namespace guest is of the peer ${MILAN}: what a peer brings is not lent`],
   ['shop --strategy remote', 2, '--strategy must be one of Local, LocalAndRemote, Remote, not "remote"'],
   ['shop --existing-pods Evict', 2, '--existing-pods must be one of Stay, Move, not "Evict"'],
+  ['shop --when-away Home', 2, '--when-away: "Home" is not Stay, Anywhere:DURATION or Home:DURATION'],
+  ['shop --when-away Home:soon', 2, '--when-away: "soon" is not a duration from 0s'],
   ['shop --name-mapping Store', 2, '--name-mapping "Store" is not a DNS name'],
   ['shop --clusters ,', 2, '--clusters needs a name, or LABEL=VALUE'],
   ['shop --clusters milan,tier=gold', 2, '--clusters takes names or LABEL=VALUE, not both at once'],
