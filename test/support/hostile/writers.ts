@@ -190,6 +190,14 @@ export const WRITERS: Readonly<Record<string, Readonly<Record<string, Writer>>>>
     'pods/eviction': NOT_STORED,
     events: told('provider'),
   },
+  'pods of a cluster that is away': {
+    pods: own(
+      'each once, when its virtual node is not ready for half a minute: how long it stays, or that it goes',
+    ),
+    'namespaceoffloadings.tributary.dev/status': own(
+      'while such a node is not ready, once in half of holdOffSeconds',
+    ),
+  },
   'release of pods': {
     pods: own('releases a pod without a place, each once in a while'),
     'pods/eviction': NOT_STORED,

@@ -104,7 +104,8 @@ test.each<[string, Given, WhenAway | undefined, number, string]>([
   ['that has no such tolerations', { tolerations: [] }, STAY, 10, 'stay Contact'],
   ['that is ending', { metadata: { deletionTimestamp: at(0) } }, move(0), 10, 'nothing'],
   ['of a DaemonSet', { owner: owner('DaemonSet', 'apps/v1') }, STAY, 10, 'nothing'],
-])('a pod: %s', (_what, given, whenAway, awaySeconds, expected) => {
+])('a pod: %s', (...row) => {
+  const [, given, whenAway, awaySeconds, expected] = row;
   const facts = { offloading: offloading(whenAway && { whenAway }), awayMs: awaySeconds * 1000 };
   const action = decideAway(pod(given), facts);
   const [what = '', until, ...why] = expected.split(' ');

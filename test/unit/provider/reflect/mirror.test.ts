@@ -314,10 +314,13 @@ describe('when packets do not get through', () => {
     await world.until('the pod is ready', () => isReady('p'));
     await world.foreign.stop();
     await world.until('contact is lost', () => !provider.contact.state.ok);
+    await world.until('the pod is not ready', () => ready('p') === 'ForeignClusterAway');
+    expect((stored('home', 'pods', 'shop/p') as Pod | undefined)?.status?.reason).toBe('ForeignClusterAway');
     network.set({ state: DOWN });
-    await world.until('the pod is not ready', () => ready('p') === 'TunnelDown');
-    expect((stored('home', 'pods', 'shop/p') as Pod | undefined)?.status?.reason).toBe('TunnelDown');
     await world.foreign.start();
+    await world.until('the tunnel is what is left', () => ready('p') === 'TunnelDown');
+    network.set({ state: { kind: 'Up' } });
+    await world.until('all is well', () => isReady('p'));
   });
 
   test('withheld by the provider: no more than that, and repaired once it lets go', async () => {
