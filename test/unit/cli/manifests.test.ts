@@ -25,16 +25,16 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 11],
-  ['cluster --image tributary:1', manifestsCommand, 80 + POLICIES],
+  ['cluster --image tributary:1', manifestsCommand, 82 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    80 + POLICIES,
+    82 + POLICIES,
   ],
   [
     'cluster --image tributary:1 --cluster-dns 10.96.0.10 --cluster-domain cluster.local',
     manifestsCommand,
-    80 + POLICIES,
+    82 + POLICIES,
   ],
   [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 19],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 10],
