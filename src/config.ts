@@ -1,5 +1,6 @@
 import { isOwnClusterName, OWN_CLUSTER_NAME_FORM } from './api/forms.ts';
 import { type LabelSelector, readSelector } from './api/label-selector.ts';
+import { DEFAULT_RESTORED_KEEP_SECONDS } from './api/virtual-node.ts';
 import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
@@ -51,6 +52,8 @@ export interface AgentConfig {
   credentialSeconds: number;
   /** Role `cluster`: how long PodDisruptionBudgets may hold up pods that have to leave a virtual node; default 300 s. */
   drainSeconds: number;
+  /** Roles `cluster` and `peer`: how long pods over there are kept that a restore of this cluster has lost; default 600 s. */
+  restoredKeepSeconds: number;
   /** Role `cluster`: how long the TLS leaf certificates of the identity are valid; default 86400 s. */
   leafSeconds: number;
   /** Role `cluster`: port of the admission webhook; default 9443, in role `all` 0, which takes a free one. */
@@ -83,7 +86,7 @@ export interface AgentConfig {
   reservedCidrs: readonly string[];
   /** Role `cluster`: whether every peer may be seen under its own private addresses where nothing overlaps; default off. */
   identityViews: boolean;
-  /** Role `cluster`: whether tunnels also get a preshared key. */
+  /** Whether tunnels also get a preshared key. */
   presharedKeys: boolean;
   /** Roles `gateway` and `all`: whether to build tunnels; default: `gateway` does if it knows its node, `all` does not. */
   network: boolean | undefined;
@@ -143,6 +146,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'credential-seconds': 'cluster: life of the tokens given to peers (default 3600)',
   'drain-seconds':
     'cluster: how long PodDisruptionBudgets hold up the end of a peering or of offloading (default 300)',
+  'restored-keep-seconds': 'cluster, peer: life of pods over there that a restored backup lost (default 600)',
   'webhook-port': 'cluster: port of the admission webhook (default 9443; all: a free one)',
   dashboard: 'cluster: on or off: whether to serve the dashboard, on loopback only (default off)',
   'dashboard-port': 'cluster: its port (default 8090)',
@@ -182,9 +186,8 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     options[option] === undefined
       ? [`$${variable}`, env[variable] ?? fallback]
       : [`--${option}`, options[option]];
-  if ((options['tls-cert-file'] === undefined) !== (options['tls-private-key-file'] === undefined)) {
+  if ((options['tls-cert-file'] === undefined) !== (options['tls-private-key-file'] === undefined))
     mistakes.push('--tls-cert-file and --tls-private-key-file go together');
-  }
   const config: AgentConfig = {
     kubeconfig: options['kubeconfig'] ?? env['KUBECONFIG'],
     context: options['context'],
@@ -207,6 +210,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     // The API server refuses to issue tokens that live less than ten minutes.
     credentialSeconds: seconds('credential-seconds', 3600, 600),
     drainSeconds: seconds('drain-seconds', 300, 0),
+    restoredKeepSeconds: seconds('restored-keep-seconds', DEFAULT_RESTORED_KEEP_SECONDS, 0),
     leafSeconds: seconds('leaf-seconds', 86_400, 20),
     webhookPort: port('webhook-port', undefined),
     dashboard: flag('dashboard', false),
@@ -308,9 +312,8 @@ function dnsOf(
   if (clusterDns.length > MAX_NAMESERVERS)
     mistaken(`--cluster-dns names more than ${MAX_NAMESERVERS} addresses`);
   const clusterDomain = options['cluster-domain']?.replace(/\.$/u, '');
-  if (clusterDomain !== undefined && !DOMAIN.test(clusterDomain)) {
+  if (clusterDomain !== undefined && !DOMAIN.test(clusterDomain))
     mistaken(`--cluster-domain: "${clusterDomain}" is no domain, such as cluster.local`);
-  }
   return { clusterDns, clusterDomain };
 }
 

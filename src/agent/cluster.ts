@@ -131,7 +131,7 @@ const isComponent = (launcher: AgentLauncher & Partial<Component>): launcher is 
 
 function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLauncher {
   const { agentImage: image, agentPriorityClass: priorityClassName, logLevel } = config;
-  const { clusterDns, clusterDomain } = config;
+  const { clusterDns, clusterDomain, restoredKeepSeconds } = config;
   if (image === undefined) throw new TributaryError('Invalid', 'name the image of the agents: --agent-image');
   return new PodLauncher({
     home,
@@ -139,6 +139,7 @@ function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLaun
     ...(priorityClassName !== undefined && { priorityClassName }),
     dns: { nameservers: clusterDns, domain: clusterDomain },
     logLevel,
+    restoredKeepSeconds,
     clock,
     log: log.named('launcher'),
   });

@@ -23,6 +23,7 @@ import type { ForeignClusterOptions } from '../provider/foreign.ts';
 import type { OwnDns } from '../provider/home-dns.ts';
 import { virtualNodeMetrics } from '../provider/metrics.ts';
 import { Provider } from '../provider/provider.ts';
+import { HomeHistory } from '../provider/restored/home-history.ts';
 import { ForeignUsage, runningPods } from '../provider/usage.ts';
 import { apiServerReviews } from '../server/kubelet/auth.ts';
 import { ServerMetrics } from '../server/kubelet/metrics.ts';
@@ -118,9 +119,10 @@ export class VirtualNodeAgent implements Component {
     const onLost = (reason: string): void => this.#lost.abort(new Error(reason));
     this.#lease = new AgentLease({ parts, home, virtualNode, onLost });
     const network = this.#network(virtualNode);
-    const lease = nodeLease(parts, this.#home, nodeNameOf(virtualNode));
+    const history = homeHistory(parts, this.#home, nodeNameOf(virtualNode));
+    const lease = nodeLease(parts, this.#home, { nodeName: nodeNameOf(virtualNode), history });
     const dns = await ownDns(parts.config);
-    const { provider, events } = this.#createProvider(virtualNode, { network, lease, dns });
+    const { provider, events } = this.#createProvider(virtualNode, { network, lease, history, dns });
     const kubelet = await this.#kubeletComponents(provider);
     this.#lifecycle = lifecycleOf(
       [
@@ -157,7 +159,12 @@ export class VirtualNodeAgent implements Component {
 
   #createProvider(
     virtualNode: VirtualNode,
-    { network, lease, dns }: { network: TunnelView | undefined; lease: LeaseKeeper; dns: OwnDns },
+    {
+      network,
+      lease,
+      history,
+      dns,
+    }: { network: TunnelView | undefined; lease: LeaseKeeper; history: HomeHistory; dns: OwnDns },
   ): { provider: Provider; events: ClientEventRecorder } {
     const { parts, homeCa, caches, registry, address, kubeletPort } = this.#options;
     const { clock, log } = parts;
@@ -178,6 +185,7 @@ export class VirtualNodeAgent implements Component {
       ...(network !== undefined && { network }),
       caches,
       dns,
+      history,
       homeAnswers: () => clock.monotonic() - lease.renewedAt < HOME_SILENT_MS,
       clock,
       log,
@@ -270,7 +278,20 @@ const readiness = (provider: Provider): Component => ({
   stop: async () => provider.markStopped(),
 });
 
-const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, nodeName: string): LeaseKeeper =>
+const homeHistory = ({ config, clock, log }: AgentParts, home: KubeClient, nodeName: string): HomeHistory =>
+  new HomeHistory({
+    home,
+    nodeName,
+    keepMs: config.restoredKeepSeconds * 1000,
+    clock,
+    log: log.named('history'),
+  });
+
+const nodeLease = (
+  { clock, log }: AgentParts,
+  home: KubeClient,
+  { nodeName, history }: { nodeName: string; history: HomeHistory },
+): LeaseKeeper =>
   new LeaseKeeper({
     client: home,
     clock,
@@ -279,6 +300,7 @@ const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, nodeName: strin
     name: nodeName,
     identity: nodeName,
     durationMs: NODE_LEASE_MS,
+    marks: history,
   });
 
 /** The VirtualNode may be created after its agent; until then the agent only logs that it waits. */

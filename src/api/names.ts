@@ -63,6 +63,12 @@ export const ANNOTATION_REFRESH_AT = 'tributary.dev/refresh-at';
  * agent in at least one of its tenant namespaces; the newest counts.
  */
 export const HOME_LEASE = 'tributary-home';
+/** On the Lease of a virtual Node: how often it was renewed. Fewer than before: the cluster was restored from a backup. */
+export const ANNOTATION_RENEWALS = 'tributary.dev/renewals';
+/** On the same: how often HOME_LEASE was, `UID.COUNT`, so that a restore over there is noticed after a restart, too. */
+export const ANNOTATION_FOREIGN_RENEWALS = 'tributary.dev/foreign-renewals';
+/** On the same: when a restore of this cluster was noticed, RFC 3339. */
+export const ANNOTATION_RESTORED_AT = 'tributary.dev/restored-at';
 /**
  * On a remote pod, written by the home: what the provider may do while the home is away and the pod is lost. `Replace`: make it
  * anew, also while a node that does not answer may still run it, once its grace is over (pods of ReplicaSets, as their controller would).

@@ -121,7 +121,12 @@ export const VIRTUAL_NODE_CONDITIONS = {
   homeApiServer: 'HomeApiServerReachable',
   /** Pods over there ask the home DNS. Absent unless people have chosen that. */
   homeDns: 'HomeDNSReachable',
+  /** One of the two clusters was restored from a backup of late. Absent otherwise. */
+  restored: 'Restored',
 } as const;
+
+/** How long pods over there are kept that have no pod here since this cluster was restored from a backup. */
+export const DEFAULT_RESTORED_KEEP_SECONDS = 600;
 
 /** Reasons of those conditions; a closed list. */
 export const VIRTUAL_NODE_REASONS = {
@@ -138,6 +143,9 @@ export const VIRTUAL_NODE_REASONS = {
   notAuthorized: 'NotAuthorized',
   unreachable: 'ForeignClusterUnreachable',
   unhealthy: 'ForeignClusterUnhealthy',
+  /** Of Restored: this cluster. */
+  homeRestored: 'HomeRestored',
+  foreignRestored: 'ForeignClusterRestored',
 } as const;
 
 /** What Ready says of one that peering has closed to new pods, which stays Ready for those that are there; undefined: it takes them. */

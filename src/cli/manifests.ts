@@ -26,6 +26,7 @@ const CLUSTER_ARGS = [
   'leaf-seconds',
   'offload-namespaces',
   'offload-strategy',
+  'restored-keep-seconds',
   'pod-cidr',
   'service-cidr',
   'external-cidr',
@@ -45,7 +46,7 @@ const GATEWAY_ARGS = [
   'log-level',
 ];
 const NODE_ARGS = ['wireguard-interface', 'tunnel-mtu', 'log-level'];
-const PEER_ARGS = ['cluster-dns', 'cluster-domain', 'lease-seconds', 'log-level'];
+const PEER_ARGS = ['cluster-dns', 'cluster-domain', 'lease-seconds', 'restored-keep-seconds', 'log-level'];
 /** Ports that may have to be changed: on the host, or where a control plane can reach only some ports of a pod. */
 const PORTS: Readonly<Record<string, string>> = { cluster: 'webhook', gateway: 'ops', node: 'ops' };
 

@@ -9,6 +9,7 @@ import {
 } from '../api/manifest.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 import { forgeBinding, forgeGrant, type Right, rulesOf } from '../api/rbac.ts';
+import { DEFAULT_RESTORED_KEEP_SECONDS } from '../api/virtual-node.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { DEFAULT_LOG_LEVEL, type LogLevel } from '../lib/log.ts';
 import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './agents.ts';
@@ -34,6 +35,8 @@ export interface LaunchedAgent {
   dns?: Dns;
   /** With which the agent starts; default: as any process. */
   logLevel?: LogLevel;
+  /** Default: as the agent itself takes. */
+  restoredKeepSeconds?: number;
 }
 
 export const agentName = (clusterID: string): string => `${AGENT_NAME_PREFIX}${clusterID}`;
@@ -82,6 +85,7 @@ export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
         virtualNodes.map(({ name }) => name).join(','),
         ...dnsArguments(dns),
         ...logArguments(logLevel),
+        ...keepArguments(agent.restoredKeepSeconds),
       ],
       ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
       memoryLimit: '512Mi',
@@ -98,6 +102,9 @@ const dnsArguments = ({ nameservers, domain }: Dns = { nameservers: [], domain: 
 /** The default is not said, so that agents which run with it are not replaced for the sake of a word. */
 const logArguments = (level: LogLevel = DEFAULT_LOG_LEVEL): string[] =>
   level === DEFAULT_LOG_LEVEL ? [] : ['--log-level', level];
+
+const keepArguments = (seconds = DEFAULT_RESTORED_KEEP_SECONDS): string[] =>
+  seconds === DEFAULT_RESTORED_KEEP_SECONDS ? [] : ['--restored-keep-seconds', String(seconds)];
 
 /** Its table with the names filled in; where there are several, each in its place. */
 function ownRights({ virtualNodes, kubeconfigSecret }: LaunchedAgent): Right[] {

@@ -18,6 +18,7 @@ interface PodLauncherOptions extends Basics {
   dns?: LaunchedAgent['dns'];
   /** With which agents start. */
   logLevel?: LaunchedAgent['logLevel'];
+  restoredKeepSeconds?: number;
   /** How long the pod may take to go before its rights are taken from it; default 12 s. */
   goneMs?: number;
 }
@@ -73,7 +74,7 @@ export class PodLauncher implements AgentLauncher {
   }
 
   #launched({ kubeconfigSecret, ...wanted }: WantedAgent): LaunchedAgent {
-    const { image, priorityClassName, dns, logLevel } = this.#options;
+    const { image, priorityClassName, dns, logLevel, restoredKeepSeconds } = this.#options;
     if (kubeconfigSecret.namespace !== SYSTEM_NAMESPACE) {
       throw new TributaryError('Invalid', `kubeconfig Secrets of agents are in ${SYSTEM_NAMESPACE}`);
     }
@@ -86,6 +87,7 @@ export class PodLauncher implements AgentLauncher {
       ...(priorityClassName !== undefined && { priorityClassName }),
       ...(dns && { dns }),
       ...(logLevel && { logLevel }),
+      ...(restoredKeepSeconds !== undefined && { restoredKeepSeconds }),
     };
   }
 

@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/wire.ts';
 import type { ResourceType } from '../api/resources.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { KubeClient } from './client.ts';
+import { sharesHistory } from './lost-history.ts';
 
 /** Their objects are questions, which are made and not stored. */
 const QUESTIONS = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
@@ -15,7 +16,7 @@ const isQuestion = <T extends KubeObject>({ group }: ResourceType<T>): boolean =
  */
 export function fenced(client: KubeClient, check: () => void): KubeClient {
   const guarded = { guard: check };
-  return {
+  const wrapper: KubeClient = {
     get: async (...args) => client.get(...args),
     list: async (...args) => client.list(...args),
     pages: (...args) => client.pages(...args),
@@ -48,4 +49,6 @@ export function fenced(client: KubeClient, check: () => void): KubeClient {
     },
     close: async () => client.close(),
   };
+  sharesHistory(wrapper, client);
+  return wrapper;
 }

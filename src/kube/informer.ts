@@ -10,6 +10,7 @@ import type { Cache } from './cache.ts';
 import { ChangeListeners } from './change-listeners.ts';
 import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
 import { Contact, type ContactState } from './contact.ts';
+import { onLostHistory } from './lost-history.ts';
 import { type ChangeListener, Store } from './store.ts';
 import { View } from './view.ts';
 
@@ -38,8 +39,12 @@ export interface InformerOptions<T extends KubeObject> {
 const WATCH_SECONDS = { min: 300, max: 600 };
 /** A watch that lived shorter than this and brought nothing counts as a failure, else we would spin. */
 const SHORT_WATCH_MS = 1000;
-/** For so long a list that is older than what we have seen is taken for a lagging API server. */
-const OLDER_VIEW_PATIENCE_MS = 5 * 60_000;
+/**
+ * For so long a list that is older than what we have seen is taken for an answer of a server that lags, unless it is known that
+ * history was lost. Our lists are quorum reads, which no member of etcd can answer with an older state. What remains is a proxy
+ * with a memory, or a restore under way, in which some servers still show the old etcd: both pass sooner than this.
+ */
+const OLDER_VIEW_PATIENCE_MS = 30_000;
 /** For so long after the start, rights that are being granted are waited for; and how often they are tried. */
 const RIGHTS_PATIENCE_MS = 10_000;
 const RIGHTS_RETRY = { baseMs: 200, capMs: 1000 };
@@ -52,7 +57,7 @@ const RELIST_INTERVAL_MS = 1000;
  *
  *     list ──ok──▶ watch ──closed, broken──▶ watch again from the last version (at once, or with backoff)
  *      ▲             └────410, contradiction, relist()────▶ list
- *      └─error, older than seen: backoff, the store stays as it is
+ *      └─error, older than seen: backoff, the store stays as it is (see tellLostHistory for when it does not)
  *
  * A partial list (an error on a later page) changes nothing. An object that was deleted and created again under
  * its name may arrive as one change with two different UIDs.
@@ -76,6 +81,9 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #listsWanted = 1;
   #listsDone = 0;
   #listedAt = -Infinity;
+  #listBeganAt = -Infinity;
+  /** Number of the list that may be older than what was seen: history has been lost before it. */
+  #mayGoBackUntil = 0;
   #olderSince: number | undefined;
   #startedAt = -Infinity;
   #watchAbort: AbortController | undefined;
@@ -102,7 +110,14 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     const stop = (): void => this.#abort.abort(signal.reason);
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
-    this.#running = this.#run(this.#abort.signal).finally(() => signal.removeEventListener('abort', stop));
+    const endLost = onLostHistory(this.#options.client, (reason) => {
+      this.relist(reason);
+      this.#mayGoBackUntil = this.#listsWanted;
+    });
+    this.#running = this.#run(this.#abort.signal).finally(() => {
+      signal.removeEventListener('abort', stop);
+      endLost();
+    });
     await untilAborted(this.#firstSync.promise, this.#abort.signal);
   }
 
@@ -138,6 +153,11 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   get synced(): boolean {
     return this.#synced;
+  }
+
+  /** When the list began that what is held was last checked against, monotonic ms. */
+  get listBeganAt(): number {
+    return this.#listBeganAt;
   }
 
   get contact(): ContactState {
@@ -213,6 +233,8 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     const { client, type, list, clock } = this.#options;
     const items: T[] = [];
     const wanted = this.#listsWanted;
+    const beganAt = clock.monotonic();
+    const goesBack = this.#mayGoBackUntil > this.#listsDone && wanted >= this.#mayGoBackUntil;
     let version = '';
     // No resourceVersion: the most recent state, not whatever the server's cache holds.
     for await (const page of client.pages(type, { ...list, signal })) {
@@ -220,31 +242,34 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       version = page.resourceVersion;
       await nextTurn();
     }
-    this.#refuseOlder(version);
+    const isAnew = this.#isAnew(version, goesBack);
     this.#heard();
     this.#listedAt = clock.monotonic();
+    this.#listBeganAt = beganAt;
     this.#listsDone = wanted;
-    this.#view.replace(version, items);
+    this.#view.replace(version, items, { isAnew });
     if (this.#synced) return;
     this.#synced = true;
     this.#firstSync.resolve();
   }
 
   /**
-   * Time travel: the answer is older than what we know, so it comes from a server that lags. Taking it would undo
-   * deletions and creations. Only an etcd restored from a backup stays old, and after some minutes we believe it.
+   * Whether the list is of another history than what we know. Time travel: an answer older than what we know comes from a server
+   * that lags, and taking it would undo deletions and creations. Only an etcd restored from a backup stays old: we believe it
+   * when we have been told so, or after a while.
    */
-  #refuseOlder(version: string): void {
-    if (!this.#view.isTimeTravel(version)) {
+  #isAnew(version: string, goesBack: boolean): boolean {
+    const isOlder = this.#view.isTimeTravel(version);
+    if (!isOlder || goesBack) {
       this.#olderSince = undefined;
-      return;
+      return goesBack;
     }
     const now = this.#options.clock.monotonic();
     this.#olderSince ??= now;
     if (now - this.#olderSince >= OLDER_VIEW_PATIENCE_MS) {
       this.#log.warn('the API server has gone back in time', { seen: this.#view.version, listed: version });
       this.#olderSince = undefined;
-      return;
+      return true;
     }
     throw new TributaryError(
       'Unavailable',

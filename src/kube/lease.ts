@@ -16,6 +16,18 @@ export interface LeaseOptions {
   isOver?: (holder: string) => boolean;
   ownerReferences?: OwnerReference[];
   labels?: Record<string, string>;
+  /** What else the Lease bears. Default: nothing. */
+  marks?: LeaseMarks;
+}
+
+/** Reads and writes annotations of a Lease along with its renewals. */
+export interface LeaseMarks {
+  /** Each state that was read; undefined: there is none. */
+  read(lease: Lease | undefined): void;
+  /** Annotations to set at the next renewal of this state. */
+  next(lease: Lease | undefined): Record<string, string>;
+  /** Each state that was written. */
+  wrote(lease: Lease): void;
 }
 
 /** Whether we hold the Lease, it is free, or somebody else has it. */
@@ -48,6 +60,7 @@ export class LeaseRecord {
       if (!hasCode(error, 'NotFound')) throw error;
       this.#known = undefined;
     }
+    this.#options.marks?.read(this.#known);
     return this.view();
   }
 
@@ -68,13 +81,17 @@ export class LeaseRecord {
 
   /** Takes or renews it, if it has the version last seen. Throws Conflict or AlreadyExists if somebody was faster. */
   async write(signal: AbortSignal): Promise<void> {
-    const { client, clock } = this.#options;
+    const { client, clock, marks } = this.#options;
     const known = this.#known;
     const spec = this.#renewed();
+    const next = marks?.next(known);
+    const marked = <M extends DraftMeta>(metadata: M): M =>
+      next === undefined ? metadata : { ...metadata, annotations: { ...metadata.annotations, ...next } };
     this.#known =
       known === undefined
-        ? await client.create(leases, { metadata: this.#metadata(), spec }, { signal })
-        : await client.replace(leases, { ...known, spec }, { signal });
+        ? await client.create(leases, { metadata: marked(this.#metadata()), spec }, { signal })
+        : await client.replace(leases, { ...known, metadata: marked(known.metadata), spec }, { signal });
+    marks?.wrote(this.#known);
     this.#seenAt = clock.monotonic();
   }
 

@@ -38,14 +38,18 @@ export class View<T extends KubeObject> {
     if (this.#version === undefined || !isOlder(version, this.#version)) this.#version = version;
   }
 
-  /** The whole truth at `version`. Deletions first, so that listeners see room before newcomers. */
-  replace(version: string, items: readonly T[]): void {
+  /**
+   * The whole truth at `version`. Deletions first, so that listeners see room before newcomers.
+   *
+   * @param isAnew it is of another history, which gives out versions that we know a second time: listeners are told of all
+   */
+  replace(version: string, items: readonly T[], { isAnew = false }: { isAnew?: boolean } = {}): void {
     const { store } = this.#options;
     const next = new Map(items.map((item) => [keyOf(item), item]));
     for (const key of store.keys()) if (!next.has(key)) this.#set(key, undefined);
     for (const [key, object] of next) {
       const known = store.get(key);
-      if (known === undefined || !isSame(known, object)) this.#set(key, object);
+      if (isAnew || known === undefined || !isSame(known, object)) this.#set(key, object);
     }
     this.#version = version;
   }

@@ -1,4 +1,5 @@
 import type { ResolvConf } from '../lib/resolv-conf.ts';
+import type { Logger } from '../lib/log.ts';
 import { contains, parseAddress, prefixesOf } from '../lib/prefix.ts';
 import { HOME_REACH_REASONS, type HomeDnsView, type HomeReachReason } from '../api/tunnel.ts';
 
@@ -63,3 +64,19 @@ const missing = (message: string): HomeDnsWay => ({
   reason: HOME_REACH_REASONS.noClusterDns,
   message,
 });
+
+/** Says once why pods over there ask no DNS of home: it does not change while this process runs. */
+export class DnsComplaint {
+  readonly #log: Logger;
+  #said = '';
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  look(way: HomeDnsWay): void {
+    if (way.kind !== 'None' || way.reason !== 'NoClusterDNS' || way.message === this.#said) return;
+    this.#said = way.message;
+    this.#log.warn('pods over there ask the foreign DNS', { why: way.message });
+  }
+}

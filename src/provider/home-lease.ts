@@ -4,6 +4,8 @@ import type { Lease } from '../api/wire.ts';
 import type { Basics } from '../lib/basics.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { microTime } from '../kube/lease.ts';
+import type { HomeHistory } from './restored/home-history.ts';
+import { holderText, isLost, type Mark, markOfForeign, parseHolder } from './restored/marks.ts';
 import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
@@ -18,6 +20,10 @@ export interface HomeLeaseOptions extends Basics {
   identity: string;
   /** Whether the home API server answers. While it does not, the home counts as away, although this program runs. */
   homeAnswers: () => boolean;
+  /** Of home; what this Lease notes of it, and it of this Lease. Default: nothing is noted. */
+  history?: HomeHistory;
+  /** The foreign cluster was restored from a backup. */
+  onRestored?: () => void;
   random?: Random;
 }
 
@@ -46,6 +52,10 @@ export class HomeLease implements Component {
   #wake: (() => void) | undefined;
   /** As last read or written. */
   #known: Lease | undefined;
+  /** How far its renewals have come, as last read or written, here or by an earlier process. */
+  #mark: Mark | undefined;
+  /** What was counted in a history that the foreign cluster has lost. */
+  #lostCount = 0;
   #looks = 0;
   #failures = 0;
 
@@ -89,8 +99,9 @@ export class HomeLease implements Component {
 
   /** Milliseconds until the next. */
   async #turn(signal: AbortSignal): Promise<number> {
-    const { clock, log, random = systemRandom, homeAnswers } = this.#options;
-    if (!homeAnswers()) return SOON_MS;
+    const { clock, log, random = systemRandom, homeAnswers, history } = this.#options;
+    // What home notes of this Lease is read before it is written.
+    if (!homeAnswers() || history?.isRead === false) return SOON_MS;
     using deadline = startDeadline(clock, TIMEOUT_MS, this.name, signal);
     try {
       const lease = await this.#renew(deadline.signal);
@@ -122,27 +133,56 @@ export class HomeLease implements Component {
     }
     const found = await this.#find(signal);
     this.#known = found;
+    const wasRestored = await this.#compare(found, signal);
     if (found === undefined) return undefined;
     this.#looks = 0;
     const wasAway = this.#return.isAway;
     this.#return.seen(found, durationMs(found));
     // Another agent of this home was faster: that is as good.
     const isSame = found.metadata.uid === known?.metadata.uid;
-    const isDone = isSame && !wasAway && found.spec?.renewTime !== known?.spec?.renewTime;
+    const isDone = isSame && !wasAway && !wasRestored && found.spec?.renewTime !== known?.spec?.renewTime;
     return isDone ? found : this.#write(found, signal);
   }
 
   async #write(lease: Lease, signal: AbortSignal): Promise<Lease> {
-    const { foreign, identity, clock } = this.#options;
+    const { foreign, identity, history, clock } = this.#options;
     const now = microTime(clock.now());
     const before = lease.spec;
+    const holderIdentity = holderText(identity, history?.mark);
+    const leaseTransitions = Math.max(markOfForeign(lease).count, this.#lostCount) + 1;
     const acquireTime = this.#return.isAway ? now : (before?.acquireTime ?? now);
     // The foreign cluster says how long it lasts.
-    const spec = { ...before, holderIdentity: identity, renewTime: now, acquireTime };
+    const counted = history === undefined ? {} : { leaseTransitions };
+    const spec = { ...before, holderIdentity, renewTime: now, acquireTime, ...counted };
     const written = await foreign.replace(leases, { ...lease, spec }, { signal });
     this.#known = written;
+    this.#lostCount = 0;
+    this.#note(written);
     this.#return.renewed();
     return written;
+  }
+
+  /** Whether the foreign cluster has lost what was written; and whether home has, of which this Lease tells. */
+  async #compare(found: Lease | undefined, signal: AbortSignal): Promise<boolean> {
+    const { history, onRestored } = this.#options;
+    if (history === undefined) return false;
+    await history.compare(parseHolder(found?.spec?.holderIdentity), signal);
+    if (found === undefined) return false;
+    const known = this.#mark ?? history.foreign;
+    const wasRestored = isLost(known, markOfForeign(found));
+    if (wasRestored) {
+      this.#lostCount = Math.max(this.#lostCount, known?.count ?? 0);
+      onRestored?.();
+    }
+    this.#note(found);
+    return wasRestored;
+  }
+
+  #note(lease: Lease): void {
+    this.#mark = markOfForeign(lease);
+    const { history } = this.#options;
+    // Until it is counted on, home still knows more than this Lease.
+    if (history !== undefined && this.#lostCount === 0) history.foreign = this.#mark;
   }
 
   /** The Lease in the first namespace that has one: all agents of this home look in the same order. */

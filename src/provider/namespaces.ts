@@ -6,6 +6,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { History } from './restored/home-history.ts';
 import { type GroupResource, groupResourceKey } from './reflect/rules.ts';
 import type { Siblings } from './siblings.ts';
 import type { Tenants } from './tenants.ts';
@@ -20,6 +21,8 @@ export interface CommonParts {
   siblings: Siblings;
   /** Whether the foreign cluster answers. */
   contact: () => boolean;
+  /** Whether what is absent at home may be taken for gone. */
+  history: History;
   events: EventRecorder;
   clock: Clock;
 }

@@ -11,7 +11,6 @@ import type { Controller, ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import { Caches } from '../kube/caches.ts';
-import { hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
@@ -20,7 +19,7 @@ import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import { isOther } from './forge/additions.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
-import { type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
+import { DnsComplaint, type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';
 import { forgeContext } from './forge-context.ts';
 import { homePodInformer } from './home-pods.ts';
@@ -43,6 +42,8 @@ import { enqueuePolicies } from './reflect/connect.ts';
 import { referenceState } from './reflect/reference-state.ts';
 import { Reflector } from './reflect/reflector.ts';
 import { TokenReconciler } from './reflect/tokens.ts';
+import type { HomeHistory } from './restored/home-history.ts';
+import { Restores } from './restored/restores.ts';
 import { ReturnedPods } from './returned-pods.ts';
 import { Siblings } from './siblings.ts';
 import { Storage } from './storage/storage.ts';
@@ -71,9 +72,9 @@ interface ProviderOptions extends Basics {
   dns?: OwnDns;
   /** Whether the home API server has answered recently. Default: always. */
   homeAnswers?: () => boolean;
+  /** Notices that home was restored from a backup. Default: nobody does. */
+  history?: HomeHistory;
 }
-
-const MARK_STOPPED_MS = 3_000;
 
 /** The virtual node: everything between the home cluster's API server and the foreign one's. */
 export class Provider {
@@ -99,13 +100,13 @@ export class Provider {
   readonly room: Room;
   readonly nodePorts: HomeNodePorts;
   readonly returned: ReturnedPods;
+  readonly restores: Restores;
   readonly #options: ProviderOptions;
   readonly #node: NodeReconciler;
   readonly #readiness: Readiness;
   readonly #world: HomePolicyWorld;
   /** The VirtualNode as it was before it was deleted. */
   #known: VirtualNode;
-  #saidOfDns = '';
 
   constructor(options: ProviderOptions) {
     const { virtualNode, home, clock, log, caches = new Caches({ client: home, clock, log }) } = options;
@@ -116,9 +117,7 @@ export class Provider {
     this.room = new Room(clock);
     this.nodeName = nodeNameOf(virtualNode);
     const common = { client: home, clock, log };
-    const only = (object: string): { fieldSelector: string } => ({
-      fieldSelector: `metadata.name=${object}`,
-    });
+    const only = (object: string): object => ({ fieldSelector: `metadata.name=${object}` });
     this.virtualNodes = new Informer({ ...common, type: virtualNodes, list: only(name) });
     this.nodes = new Informer({ ...common, type: nodes, list: only(this.nodeName) });
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
@@ -134,6 +133,7 @@ export class Provider {
     );
     this.nodePorts = new HomeNodePorts(this.tenants, clock);
     this.returned = this.#createReturned();
+    this.restores = this.#createRestores();
     this.namespaces = new OffloadedNamespaces({
       virtualNode: () => this.virtualNode,
       lastSeen: () => this.#lastSeen(),
@@ -152,6 +152,7 @@ export class Provider {
       namespaces: this.namespaces,
       siblings: this.siblings,
       contact: () => this.contact.state.ok,
+      history: this.restores.history,
       events: options.events,
       clock,
     };
@@ -165,7 +166,8 @@ export class Provider {
     this.storage = new Storage({ ...parts, virtualNode, spec: () => this.virtualNode?.spec, log });
     this.controllers = this.#createControllers(parts);
     connect(this);
-    this.network.onChange(() => this.#complainOfDns());
+    const complaint = new DnsComplaint(log);
+    this.network.onChange(() => complaint.look(this.homeDns));
   }
 
   /** Undefined when it has been deleted. */
@@ -194,18 +196,8 @@ export class Provider {
 
   /** Writes NotReady at the end, so that nothing new is scheduled here; the Lease then expires by itself. */
   async markStopped(): Promise<void> {
-    const { clock } = this.#options;
     this.#readiness.listening = false;
-    const limit = new AbortController();
-    const cancel = clock.after(MARK_STOPPED_MS, () => limit.abort(new Error('took too long')));
-    try {
-      await this.#node.reconcile(limit.signal);
-    } catch (error) {
-      // It was deleted, and that is why this program stops; or another agent acts.
-      if (!hasCode(error, 'NotFound') && !(hasCode(error, 'Aborted') && !limit.signal.aborted)) throw error;
-    } finally {
-      cancel();
-    }
+    await this.#node.reconcileAtEnd();
   }
 
   #contextOf(homeNamespace: string): ForgeContext | undefined {
@@ -261,6 +253,18 @@ export class Provider {
     });
   }
 
+  #createRestores(): Restores {
+    return new Restores({
+      ...this.#options,
+      foreign: this.foreign.client,
+      homePods: this.homePods,
+      tenants: this.tenants,
+      tell: (reason, message) => this.#tell(reason, message),
+      onChange: () => this.controllers.node.add(this.nodeName),
+      onReleased: (homeKey) => this.controllers.pods.add(homeKey),
+    });
+  }
+
   #nodeInputs(): NodeInputs | undefined {
     const { nodeAddress, kubeletPort, version, clock } = this.#options;
     const { virtualNode } = this;
@@ -273,6 +277,7 @@ export class Provider {
       room: this.room.bounds(virtualNode.spec.resources),
       homeApiServer: this.homeApiServer,
       homeDns: this.homeDns,
+      restored: this.restores.state,
       address: nodeAddress,
       kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
       version,
@@ -294,7 +299,7 @@ export class Provider {
       nodes: this.nodes,
       nodeName: this.nodeName,
       inputs: () => this.#nodeInputs(),
-      roomMs: () => this.room.waitMs(),
+      changesMs: () => Math.min(this.room.waitMs(), this.restores.stateMs),
       mappings: () => this.namespaces.mappings,
       stricterPolicies: () => this.policies.stricter(),
     });
@@ -314,12 +319,14 @@ export class Provider {
   }
 
   #createHomeLease(): HomeLease {
-    const { homeAnswers = () => true, clock, log } = this.#options;
+    const { homeAnswers = () => true, history, clock, log } = this.#options;
     return new HomeLease({
       foreign: this.foreign.client,
       tenantNamespaces: () => this.namespaces.mappings.map(({ tenantNamespace }) => tenantNamespace),
       identity: this.nodeName,
       homeAnswers,
+      ...(history !== undefined && { history }),
+      onRestored: () => this.restores.foreignRestored(),
       clock,
       log: log.named('home-lease'),
     });
@@ -367,6 +374,7 @@ export class Provider {
       context: (namespace) => this.#contextOf(namespace),
       references: (pod) => referenceState(pod, this),
       losses: new LossBudget(clock),
+      kept: this.restores.kept,
       room: new RoomRefusals({
         ...parts,
         room: this.room,
@@ -382,14 +390,6 @@ export class Provider {
       { node, pods, reflect, tokens, mirror, events, storage },
       { clock, log, ...(metrics !== undefined && { metrics }) },
     );
-  }
-
-  /** Once: it does not change while this process runs. */
-  #complainOfDns(): void {
-    const dns = this.homeDns;
-    if (dns.kind !== 'None' || dns.reason !== 'NoClusterDNS' || dns.message === this.#saidOfDns) return;
-    this.#saidOfDns = dns.message;
-    this.#options.log.warn('pods over there ask the foreign DNS', { why: dns.message });
   }
 
   #tell(reason: EventReason, message: string): void {

@@ -247,6 +247,14 @@ export const EVENT_TEXTS: EventTexts = {
       'Two agents run for this virtual node. The one that the message names last acts; the other one does nothing.',
       'End one of them, often an old Deployment or a process that was started by hand. After the loss of a node it passes by itself within 30 s.',
     ),
+    ForeignClusterRestored: warning(
+      'The etcd of the foreign cluster was restored from a backup.',
+      'Nothing: pods that it has lost fail with `RemotePodLost`, and their controllers make others.',
+    ),
+    HomeRestored: warning(
+      'The etcd of this cluster was restored from a backup; pods over there that have no pod here are kept for a while.',
+      'See the condition `Restored`, and operations/backup.md.',
+    ),
     LessRoom: warning(
       'The provider refused a pod for room, so the Node shows less until there is more.',
       'Smaller requests, or a larger share from the provider.',

@@ -69,7 +69,7 @@ export interface EventReasons {
     | 'PodRecreated'
     | 'ResultKept';
   NamespaceOffloading: 'LeftBehind';
-  VirtualNode: 'AgentStandsBy' | 'LessRoom' | 'RemotePodLost';
+  VirtualNode: 'AgentStandsBy' | 'ForeignClusterRestored' | 'HomeRestored' | 'LessRoom' | 'RemotePodLost';
   ForeignCluster: 'TunnelDown' | 'TunnelUp';
   Advertisement:
     | 'OfferAccepted'

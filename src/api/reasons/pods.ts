@@ -53,6 +53,14 @@ export const VIRTUAL_NODE_TEXTS: TextsOf<typeof VIRTUAL_NODE_REASONS> = {
     'It answers that it cannot serve.',
     'The provider has to look at its control plane.',
   ),
+  HomeRestored: text(
+    'Of `Restored`: the etcd of this cluster was restored from a backup. Pods over there whose pods here are lost are kept for a while.',
+    'See operations/backup.md; until the time in the message, look which of them you need.',
+  ),
+  ForeignClusterRestored: text(
+    'Of `Restored`: the etcd of the foreign cluster was restored from a backup.',
+    'Nothing: pods that it has lost fail with `RemotePodLost`, and their controllers make others.',
+  ),
 };
 
 export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {

@@ -8,6 +8,7 @@ import { parseMilli } from '../../lib/quantity.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { HomeDnsWay } from '../home-dns.ts';
+import type { RestoredState } from '../restored/restores.ts';
 import { nodeAnnotationsOf } from './annotations.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
@@ -23,6 +24,8 @@ export interface NodeInputs {
   room: Amounts;
   homeApiServer: HomeApiServerWay;
   homeDns: HomeDnsWay;
+  /** Undefined: neither cluster was restored of late. */
+  restored?: RestoredState | undefined;
   address: string;
   kubeletPort: number;
   version: string;

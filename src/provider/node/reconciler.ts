@@ -29,8 +29,8 @@ interface NodeReconcilerOptions {
   nodeName: string;
   /** Undefined while the VirtualNode does not exist. */
   inputs: () => NodeInputs | undefined;
-  /** After how many milliseconds the room that is shown changes by itself; Infinity: not at all. */
-  roomMs: () => number;
+  /** After how many milliseconds what is shown changes by itself; Infinity: not at all. */
+  changesMs: () => number;
   /** The namespaces that the VirtualNode's status is to name. */
   mappings: () => NamespaceMapping[];
   /** See VirtualNodeStatus. */
@@ -39,6 +39,7 @@ interface NodeReconcilerOptions {
 
 /** Conditions get a new heartbeat this often, as from the kubelet (nodeStatusReportFrequency); the Lease says alive. */
 const HEARTBEAT_MS = 5 * 60_000;
+const AT_END_MS = 3_000;
 const HEARTBEAT_TYPES = new Set(['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']);
 
 /** Keeps the Node as the VirtualNode and the foreign cluster's state want it, and then the VirtualNode's status. */
@@ -103,7 +104,7 @@ export class NodeReconciler {
       const written = { ...current, status: { ...status, conditions } };
       await home.replace(nodes, written, { subresource: 'status', signal });
     }
-    return { requeueAfterMs: Math.min(HEARTBEAT_MS, this.#options.roomMs()) };
+    return { requeueAfterMs: Math.min(HEARTBEAT_MS, this.#options.changesMs()) };
   }
 
   /** Returns how long it has to wait, in milliseconds, where it changes too often. */
@@ -114,6 +115,21 @@ export class NodeReconciler {
     const waitMs = this.#virtualNodePace.turn(nodeName);
     if (waitMs === 0) await writeVirtualNodeStatus(home, wanted, signal);
     return waitMs;
+  }
+
+  /** The last write of a process; it is bounded, and that the VirtualNode is gone is no error. */
+  async reconcileAtEnd(): Promise<void> {
+    const { clock } = this.#options;
+    const limit = new AbortController();
+    const cancel = clock.after(AT_END_MS, () => limit.abort(new Error('took too long')));
+    try {
+      await this.reconcile(limit.signal);
+    } catch (error) {
+      // It was deleted, and that is why this program stops; or another agent acts.
+      if (!hasCode(error, 'NotFound') && !(hasCode(error, 'Aborted') && !limit.signal.aborted)) throw error;
+    } finally {
+      cancel();
+    }
   }
 
   /** The VirtualNode is gone: its Node goes, too, after a live read has shown that the cache is right. */

@@ -16,6 +16,7 @@ import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { HomeDnsWay } from '../home-dns.ts';
+import type { RestoredState } from '../restored/restores.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
@@ -27,6 +28,7 @@ interface StatusInputs {
   stricterPolicies: readonly StricterPolicy[];
   homeApiServer: HomeApiServerWay;
   homeDns: HomeDnsWay;
+  restored?: RestoredState | undefined;
   now: string;
 }
 
@@ -72,6 +74,7 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
     [VIRTUAL_NODE_CONDITIONS.reachable, reachable],
     [VIRTUAL_NODE_CONDITIONS.homeApiServer, homeApiServerState(inputs.homeApiServer)],
     ...homeDnsVerdict(inputs.homeDns),
+    ...restoredVerdict(inputs.restored),
   ];
   // Also one that is not said any more.
   const ours = new Set<string>(Object.values(VIRTUAL_NODE_CONDITIONS));
@@ -123,6 +126,9 @@ function homeDnsVerdict(way: HomeDnsWay): [string, ConditionState][] {
     [type, { status: 'False', reason, message: `pods over there ask the DNS of their cluster: ${message}` }],
   ];
 }
+
+const restoredVerdict = (state: RestoredState | undefined): [string, ConditionState][] =>
+  state === undefined ? [] : [[VIRTUAL_NODE_CONDITIONS.restored, { status: 'True', ...state }]];
 
 type ConditionState = Pick<Condition, 'reason' | 'message'> & { status: 'True' | 'False' | 'Unknown' };
 

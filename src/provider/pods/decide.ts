@@ -14,6 +14,7 @@ import type { ForgeContext } from '../forge/context.ts';
 import { asksClusterDns } from '../forge/dns.ts';
 import { forgePlacement, placementRefusal } from '../forge/placement.ts';
 import { forgePod } from '../forge/pod.ts';
+import { isBodyFor } from '../forge/same-body.ts';
 import { silentStatus } from '../forge/reach.ts';
 import { isResult, isUnfinishedResult, newsOfRecreation, recreatedOf } from '../forge/made-anew.ts';
 import type { Reference } from '../forge/references.ts';
@@ -41,6 +42,8 @@ export interface Situation {
   references: ReferenceState;
   /** The foreign cluster refused a moment ago, and is not asked again yet. */
   held: boolean;
+  /** The home pod of the remote one went with a history that home has lost; see KeptBodies. */
+  kept: boolean;
   /** RFC 3339. */
   now: string;
 }
@@ -80,8 +83,13 @@ export type Action =
   /** The caches hold no remote pod for a home pod that had one: to be confirmed by a live read. */
   | { do: 'confirmLost'; home: Pod; tenantNamespace: string }
   | { do: 'deleteRemote'; remote: Pod; gracePeriodSeconds: number | undefined }
-  /** The caches hold no home pod for this remote pod: to be confirmed by a live read. */
-  | { do: 'collect'; remote: Pod }
+  /**
+   * The caches hold no home pod for this remote pod: to be confirmed by a live read. `isInTheWay`: another home pod waits for
+   * the name.
+   */
+  | { do: 'collect'; remote: Pod; isInTheWay: boolean }
+  /** The remote pod of a home pod that was lost by a restore is what this one needs. */
+  | { do: 'adopt'; home: Pod; remote: Pod }
   /** The remote pod is gone: after a live read, let the home pod's deletion complete. */
   | { do: 'finish'; home: Pod; tenantNamespace: string | undefined };
 
@@ -100,10 +108,7 @@ export function decide(situation: Situation): Action {
   const { home, remote, contact } = situation;
   if (home === undefined) return remote === undefined || !contact ? NOTHING : collect(remote);
   if (remote !== undefined && remote.metadata.labels?.[LABEL_HOME_UID] !== home.metadata.uid) {
-    // The remote pod of an earlier home pod of that name; the new one waits until the name is free.
-    if (!contact) return NOTHING;
-    const action = collect(remote);
-    return action === NOTHING ? decideWaiting(situation, home) : action;
+    return contact ? decideOther(situation, home, remote) : NOTHING;
   }
   if (home.metadata.deletionTimestamp !== undefined) return decideDeletion(situation, home);
   if (isFinished(home)) return decideTerminal(situation, home);
@@ -111,10 +116,25 @@ export function decide(situation: Situation): Action {
   return decideAbsent(situation, home);
 }
 
-function collect(remote: Pod): Action {
+/** The remote pod of an earlier home pod of that name; the new one waits until the name is free. */
+function decideOther(situation: Situation, home: Pod, remote: Pod): Action {
+  const { context, kept } = situation;
+  if (kept && context !== undefined && isBodyFor(home, remote, context)) return { do: 'adopt', home, remote };
+  const isEnded = home.metadata.deletionTimestamp !== undefined || isFinished(home);
+  const isInTheWay = !isEnded && !hasRun(home);
+  const collecting = collect(remote, isInTheWay);
+  if (collecting !== NOTHING && (!kept || isInTheWay)) return collecting;
+  // One that is kept is in nobody's way: what home shows can be put right meanwhile.
+  const action = decideWaiting(situation, home);
+  return action === NOTHING ? collecting : action;
+}
+
+function collect(remote: Pod, isInTheWay = false): Action {
   const left = remote.metadata.deletionGracePeriodSeconds;
   const isEnding = remote.metadata.deletionTimestamp !== undefined;
-  return isEnding && left !== undefined && left <= FORCED_GRACE_SECONDS ? NOTHING : { do: 'collect', remote };
+  return isEnding && left !== undefined && left <= FORCED_GRACE_SECONDS
+    ? NOTHING
+    : { do: 'collect', remote, isInTheWay };
 }
 
 /** A remote pod that is ending holds the name: the home pod says what it waits for. */

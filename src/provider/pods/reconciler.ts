@@ -25,15 +25,10 @@ import { forgeStatus, refusedStatus, unshowableStatus } from '../forge/status.ts
 import { homePace, statusCost } from '../home-paces.ts';
 import { podKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
+import type { KeptBodies } from '../restored/kept-bodies.ts';
 import type { Tenant } from '../tenants.ts';
-import {
-  type Action,
-  decide,
-  FORCED_GRACE_SECONDS,
-  type Note,
-  type ReferenceState,
-  type Situation,
-} from './decide.ts';
+import { collectRemote } from './collect.ts';
+import { type Action, decide, type Note, type ReferenceState, type Situation } from './decide.ts';
 import { HeldRequests } from './held-requests.ts';
 import { failureToTell, nameTaken, type Refusal, refusalOf, withPolicy } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
@@ -48,6 +43,7 @@ interface PodReconcilerOptions extends CommonParts {
   references: (home: Pod) => ReferenceState;
   losses: LossBudget;
   room: Pick<RoomRefusals, 'refused' | 'admitted'>;
+  kept: Pick<KeptBodies, 'isKept' | 'keepMs' | 'release'>;
   /** For how long a loss is not to be believed yet, because this cluster has been away; see HomeReturn. */
   returnPatienceMs: () => number;
   /** Many losses are being held back: to be shown to people. */
@@ -105,18 +101,20 @@ export class PodReconciler {
   }
 
   #situation(key: string, home: Pod | undefined, held: boolean): Situation {
-    const { tenants, namespaces, node, context, contact, references, clock } = this.#options;
+    const { tenants, namespaces, node, context, contact, references, kept, clock } = this.#options;
     const [namespace = '', name = ''] = key.split('/');
     const tenant = tenants.of(namespace);
+    const remote = tenant?.remotePod(name);
     return {
       home,
-      remote: tenant?.remotePod(name),
+      remote,
       node: node(),
       context: context(namespace),
       accepting: namespaces.isAsked(namespace),
       contact: contact() && namespaces.isRecorded(namespace) && isKnown(tenant, home),
       references: home === undefined ? NO_REFERENCES : references(home),
       held,
+      kept: remote !== undefined && kept.isKept(remote),
       now: timestamp(clock.now()),
     };
   }
@@ -147,7 +145,10 @@ export class PodReconciler {
         await this.#remotes.delete(action.remote, action.gracePeriodSeconds, signal);
         return DONE;
       case 'collect':
-        return this.#collect(action.remote, signal);
+        return collectRemote(action, { ...this.#options, remotes: this.#remotes }, signal);
+      case 'adopt':
+        await this.#remotes.adopt(action.remote, action.home, signal);
+        return DONE;
       case 'finish':
         return this.#finish(action, signal);
       default:
@@ -172,9 +173,12 @@ export class PodReconciler {
   }
 
   async #refusedCreation(home: Pod, refusal: Refusal, signal: AbortSignal): Outcome {
-    const { clock, room } = this.#options;
+    const { clock, room, kept, context } = this.#options;
     let requeueAfterMs = refusal.retryAfterMs ?? slowRetry(home, clock).requeueAfterMs;
-    if (refusal.reason === OFFLOADED_REASONS.exceededQuota) {
+    const { tenantNamespace = '' } = context(home.metadata.namespace ?? '') ?? {};
+    if (refusal.reason === OFFLOADED_REASONS.exceededQuota && kept.release(tenantNamespace)) {
+      requeueAfterMs = RELIST_WAIT_MS;
+    } else if (refusal.reason === OFFLOADED_REASONS.exceededQuota) {
       const verdict = room.refused(home, refusal.message);
       if (verdict.do === 'end') {
         const { status } = verdict;
@@ -314,27 +318,6 @@ export class PodReconciler {
     const message = 'the pod was evicted or deleted in the foreign cluster';
     this.#tell(home, OFFLOADED_REASONS.lost, message);
     return this.#writeStatus(home, lostStatus(home, message, timestamp(clock.now())), signal);
-  }
-
-  /** A remote pod without a home pod: deleted there by force, unless it is only the home cache that is wrong. */
-  async #collect(remote: Pod, signal: AbortSignal): Outcome {
-    const { home, homePods, tenants } = this.#options;
-    const tenant = [...tenants.all()].find(
-      ({ mapping }) => mapping.tenantNamespace === remote.metadata.namespace,
-    );
-    if (tenant === undefined) return DONE;
-    const { homeNamespace } = tenant.mapping;
-    const owner = await home
-      .get(pods, { namespace: homeNamespace, name: remote.metadata.name }, { signal })
-      .catch(ignoring('NotFound'));
-    const uid = remote.metadata.labels?.[LABEL_HOME_UID];
-    // A body whose label was taken off is nobody's, and no sign that the cache is wrong.
-    if (owner !== undefined && owner.metadata.uid === uid) {
-      homePods.relist('a home pod exists that the cache has lost');
-      return { requeueAfterMs: RELIST_WAIT_MS };
-    }
-    await this.#remotes.delete(remote, FORCED_GRACE_SECONDS, signal);
-    return DONE;
   }
 
   async #finish({ home, tenantNamespace }: Extract<Action, { do: 'finish' }>, signal: AbortSignal): Outcome {

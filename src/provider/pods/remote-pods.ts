@@ -1,9 +1,10 @@
-import { LABEL_MANAGED_BY } from '../../api/names.ts';
+import { ANNOTATION_APPLIED, LABEL_HOME_UID, LABEL_MANAGED_BY } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { appliedOf } from '../forge/applied.ts';
 import type { PodChange } from '../forge/change.ts';
 import type { Tenant } from '../tenants.ts';
 
@@ -46,6 +47,17 @@ export class RemotePods {
       return;
     }
     const patch = { metadata: { labels: { [LABEL_MANAGED_BY]: virtualNode } } };
+    await this.#patch(remote, { subresource: undefined, what: 'labels', patch }, signal);
+  }
+
+  /** From now on it is the remote pod of this home pod; see isBodyFor. */
+  async adopt(remote: Pod, home: Pod, signal: AbortSignal): Promise<void> {
+    const patch = {
+      metadata: {
+        labels: { [LABEL_HOME_UID]: home.metadata.uid },
+        annotations: { [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home)) },
+      },
+    };
     await this.#patch(remote, { subresource: undefined, what: 'labels', patch }, signal);
   }
 

@@ -326,9 +326,8 @@ export class Mirror {
       const { homeNamespace } = tenant.mapping;
       const [, , name = ''] = key.split('/');
       const ref = { namespace: homeNamespace, name };
-      if (await this.#copies.isStillAtHome(kind.type, ref, { cache: home, signal })) {
-        return { requeueAfterMs: RELIST_WAIT_MS };
-      }
+      const wait = await this.#copies.waitForHome(kind.type, ref, { cache: home, signal });
+      if (wait !== undefined) return wait;
     }
     const { namespaces, siblings } = this.#options;
     const isLeft = !isWanted && !namespaces.isAsked(tenant.mapping.homeNamespace);

@@ -262,9 +262,8 @@ export class Reflector {
     const ref = { namespace: tenant.mapping.homeNamespace, name };
     const { type } = REFLECTED_KINDS[kind];
     const cache = tenant.caches[kind].home;
-    if (await this.#copies.isStillAtHome(type, ref, { cache, signal })) {
-      return { requeueAfterMs: RELIST_WAIT_MS };
-    }
+    const wait = await this.#copies.waitForHome(type, ref, { cache, signal });
+    if (wait !== undefined) return wait;
     await this.#copies.delete(type, copy, signal);
     return {};
   }

@@ -7,6 +7,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { CommonParts } from '../namespaces.ts';
+import { keepCopyMs } from '../restored/home-history.ts';
 
 /** A cache that a live read contradicted is listed again; until then the key waits this long. */
 export const RELIST_WAIT_MS = 1_000;
@@ -15,7 +16,7 @@ export const REFUSED_RETRY_MS = 30_000;
 
 type Relistable = Pick<Informer<KubeObject>, 'relist'>;
 
-interface RemoteCopiesOptions extends Pick<CommonParts, 'home' | 'foreign'> {
+interface RemoteCopiesOptions extends Pick<CommonParts, 'home' | 'foreign' | 'history'> {
   /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
 }
@@ -72,14 +73,22 @@ export class RemoteCopies {
     this.#awaited.delete(key);
   }
 
-  /** Whether home has the object although the cache does not show it; then the cache is listed again. */
-  async isStillAtHome<T extends KubeObject>(
+  /**
+   * How long to wait with the deletion of a copy whose object the home cache does not show: home may have it nevertheless, and
+   * then the cache is listed again, or may have lost it by a restore. Undefined: it is gone.
+   */
+  async waitForHome<T extends KubeObject>(
     type: ResourceType<T>,
     ref: ObjectRef,
     { cache, signal }: { cache: Relistable; signal: AbortSignal },
-  ): Promise<boolean> {
-    const live = await this.#options.home.get(type, ref, { signal }).catch(ignoring('NotFound'));
-    if (live !== undefined) cache.relist('an object exists that the cache has lost');
-    return live !== undefined;
+  ): Promise<ReconcileResult | undefined> {
+    const { home, history } = this.#options;
+    const live = await home.get(type, ref, { signal }).catch(ignoring('NotFound'));
+    if (live !== undefined) {
+      cache.relist('an object exists that the cache has lost');
+      return { requeueAfterMs: RELIST_WAIT_MS };
+    }
+    const requeueAfterMs = await keepCopyMs(history, signal);
+    return requeueAfterMs > 0 ? { requeueAfterMs } : undefined;
   }
 }

@@ -34,7 +34,7 @@ const INTERVAL_MS = 10_000;
 /** Pods of which the last requests are remembered. */
 const MAX_REMEMBERED = 10_000;
 
-export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'namespaces'> {
+export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'namespaces' | 'history'> {
   namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
   virtualNode: string;
   homeApiServer: () => HomeApiServerWay;

@@ -88,6 +88,7 @@ export function situation(parts: Partial<Situation>): Situation {
     node: { virtualNode: 'rome', cluster: 'milan', isPeered: true },
     context: CONTEXT,
     accepting: true,
+    kept: false,
     contact: true,
     references: { missing: [], refused: [], pending: false, notes: [] },
     held: false,
