@@ -143,7 +143,7 @@ export class AgentLab {
     kubeconfig?: string;
     others?: readonly string[];
     name?: string;
-    options?: Readonly<Record<string, string>>;
+    options?: Readonly<Record<string, string | number>>;
   } = {}): Promise<void> {
     const [free = 0] = await freePorts(1);
     // Ports are counted from the first one, and the next may be taken.
