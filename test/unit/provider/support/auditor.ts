@@ -17,6 +17,7 @@ const ALLOWED = {
     /^(POST|PUT) \/api\/v1\/nodes/u,
     /^PUT \/apis\/tributary\.dev\/v1alpha1\/virtualnodes\/rome\/status/u,
     /^POST \/api\/v1\/namespaces\/shop\/serviceaccounts\/[^/]+\/token/u,
+    /^(POST|PUT) \/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases(\/rome)?$/u,
   ],
   foreign: [
     /^(POST|PUT|PATCH|DELETE) \/api\/v1\/namespaces\/tenant\/(pods|configmaps|secrets)/u,

@@ -3,10 +3,12 @@ import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import type { KubeObject, PodSpec } from '../../../../src/api/wire.ts';
 import { type HttpClient, createClient } from '../../../../src/kube/http-client.ts';
+import { LeaseKeeper } from '../../../../src/kube/lease-keeper.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { type Logger, silentLogger } from '../../../../src/lib/log.ts';
 import type { NetworkView } from '../../../../src/provider/network-view.ts';
 import type { OwnDns } from '../../../../src/provider/home-dns.ts';
+import { HomeHistory } from '../../../../src/provider/restored/home-history.ts';
 import { Provider } from '../../../../src/provider/provider.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -40,6 +42,8 @@ export class World {
   network: NetworkView | undefined;
   /** Of home, as the agents to come know it. */
   dns: OwnDns | undefined;
+  /** Of the agents to come: for how long they keep what a restore of home has lost, ms; without it, nobody notices one. */
+  keepMs: number | undefined;
   /** Of the agents to come. */
   log: Logger = silentLogger;
   /** What was told about pods: "reason: message". */
@@ -86,7 +90,21 @@ export class World {
     const home = this.home.client({ token: async () => AGENT });
     this.#home = home;
     const virtualNode = await home.get(virtualNodes, { name });
+    const { clock } = this;
+    const history = new HomeHistory({ home, nodeName: name, keepMs: this.keepMs ?? 0, clock, log: this.log });
+    const lease = new LeaseKeeper({
+      client: home,
+      clock,
+      log: silentLogger,
+      namespace: 'kube-node-lease',
+      name,
+      identity: name,
+      durationMs: 40_000,
+      marks: history,
+    });
+    const isNoticed = this.keepMs !== undefined;
     const provider = new Provider({
+      ...(isNoticed && { history }),
       virtualNode,
       home,
       foreign: {
@@ -102,7 +120,8 @@ export class World {
       clock: this.clock,
       log: this.log,
     });
-    const lifecycle = new Lifecycle([...provider.caches(), ...provider.actors()], {
+    const parts = [...provider.caches(), ...provider.actors(), ...(isNoticed ? [lease] : [])];
+    const lifecycle = new Lifecycle(parts, {
       clock: this.clock,
       log: silentLogger,
       stopDeadlineMs: PATIENCE_MS,

@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { HOME_LEASE } from '../../../src/api/names.ts';
+import { configMaps, leases } from '../../../src/api/resources.ts';
+import { World } from './support/world.ts';
+
+/** The etcd of one of the two clusters is restored from a backup, while the agent runs or between two of its lives. */
+
+const KEEP_MS = 120_000;
+let world: World;
+beforeEach(async () => {
+  world = await new World().up();
+  world.keepMs = KEEP_MS;
+  const spec = { leaseDurationSeconds: 40 };
+  world.foreign.seed(leases, { metadata: { name: HOME_LEASE, namespace: 'tenant' }, spec });
+});
+afterEach(async () => world.down());
+
+const uidOf = (name: string): string | undefined => world.body(name)?.metadata.uid;
+const told = (reason: string): boolean => world.events.some((event) => event.startsWith(`${reason}: `));
+/** In which each Lease is renewed, and notes the other one. */
+const renewals = async (): Promise<void> => world.clock.advance(45_000);
+
+/** Connections break, as when an API server starts again. */
+function restore(side: 'home' | 'foreign', goBack: () => void): void {
+  goBack();
+  world[side].cut();
+}
+
+/** A pod `old` that the backup knows, and a pod `new` that it does not. */
+async function rolledOut(): Promise<{ goBack: () => void; stop: () => Promise<void> }> {
+  const agent = await world.start();
+  world.addPod('old');
+  await world.settled();
+  await renewals();
+  const goBack = world.home.storage.snapshot();
+  world.addPod('new');
+  await world.settled();
+  await renewals();
+  return { goBack, stop: agent.stop };
+}
+
+test.each(['while the agent runs', 'between two lives of the agent'])(
+  'home restored %s: what it has lost runs on for a while',
+  async (when) => {
+    const { goBack, stop } = await rolledOut();
+    const isStopped = when.startsWith('between');
+    const before = [uidOf('old'), uidOf('new')];
+    if (isStopped) await stop();
+    restore('home', goBack);
+    if (isStopped) await world.start();
+    await world.until('it is told', () => told('HomeRestored'));
+    await world.clock.advance(KEEP_MS / 2);
+    expect([uidOf('old'), uidOf('new')]).toEqual(before);
+    await world.until('what nobody has asked for is gone', () => uidOf('new') === undefined);
+    expect(uidOf('old')).toBe(before[0]);
+  },
+);
+
+test('the notice outlives the agent that has made it', async () => {
+  const { goBack, stop } = await rolledOut();
+  restore('home', goBack);
+  await world.until('it is told', () => told('HomeRestored'));
+  // It is written with the next renewal.
+  await renewals();
+  await stop();
+  const before = uidOf('new');
+  await world.start();
+  await world.clock.advance(30_000);
+  expect(uidOf('new')).toBe(before);
+  await world.until('what nobody has asked for is gone', () => uidOf('new') === undefined);
+});
+
+test('a pod of the same name is given the body that runs', async () => {
+  const { goBack } = await rolledOut();
+  const before = uidOf('new');
+  restore('home', goBack);
+  await world.until('it is told', () => told('HomeRestored'));
+  const uid = world.addPod('new');
+  await world.until('adopted', () => world.body('new')?.metadata.labels?.['tributary.dev/home-uid'] === uid);
+  await world.until('it runs', () => world.status('new')?.['phase'] === 'Running');
+  await world.clock.advance(2 * KEEP_MS);
+  expect(uidOf('new')).toBe(before);
+});
+
+test('one that somebody deletes after the restore goes at once', async () => {
+  const { goBack } = await rolledOut();
+  restore('home', goBack);
+  await world.until('it is told', () => told('HomeRestored'));
+  await world.clock.advance(10_000);
+  const before = world.clock.monotonic();
+  world.deletePod('old', { force: true });
+  await world.until('it is gone', () => uidOf('old') === undefined);
+  expect(world.clock.monotonic() - before).toBeLessThan(KEEP_MS / 4);
+  expect(uidOf('new')).toBeDefined();
+});
+
+test('a ConfigMap that home has lost stays with the body that uses it', async () => {
+  await world.start();
+  await renewals();
+  const goBack = world.home.storage.snapshot();
+  world.home.seed(configMaps, { metadata: { name: 'settings', namespace: 'shop' }, data: { a: '1' } });
+  const envFrom = [{ configMapRef: { name: 'settings' } }];
+  world.addPod('new', { containers: [{ name: 'main', image: 'web:1', envFrom }] });
+  await world.settled();
+  await renewals();
+  restore('home', goBack);
+  await world.until('it is told', () => told('HomeRestored'));
+  const copy = (): unknown => world.foreign.storage.get('configmaps', 'tenant/settings');
+  const isKept = (): boolean => copy() !== undefined || uidOf('new') === undefined;
+  await world.until('the body is gone', () => {
+    expect(isKept()).toBe(true);
+    return uidOf('new') === undefined;
+  });
+  await world.until('the copy is gone', () => copy() === undefined);
+});
+
+test.each(['while the agent runs', 'between two lives of the agent'])(
+  'the provider restored %s: what it has lost fails at home, what came back goes',
+  async (when) => {
+    const agent = await world.start();
+    world.addPod('old');
+    world.addPod('ended');
+    await world.settled();
+    await renewals();
+    const goBack = world.foreign.storage.snapshot();
+    world.deletePod('ended', { force: true });
+    world.addPod('new');
+    await world.settled();
+    await renewals();
+    const before = uidOf('old');
+    const isStopped = when.startsWith('between');
+    if (isStopped) await agent.stop();
+    restore('foreign', goBack);
+    if (isStopped) await world.start();
+    await world.until('it is told', () => told('ForeignClusterRestored'));
+    await world.until('the lost one has failed', () => world.status('new')?.['reason'] === 'RemotePodLost');
+    await world.until('what came back is gone', () => uidOf('ended') === undefined);
+    expect(uidOf('old')).toBe(before);
+  },
+);
