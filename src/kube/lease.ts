@@ -3,6 +3,7 @@ import type { DraftMeta, Lease, OwnerReference } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hasCode } from '../lib/errors.ts';
 import type { KubeClient } from './client.ts';
+import { tellLostHistory } from './lost-history.ts';
 
 export interface LeaseOptions {
   client: KubeClient;
@@ -43,6 +44,8 @@ export class LeaseRecord {
   #known: Lease | undefined;
   /** Monotonic time at which the record was first seen as it is. */
   #seenAt = -Infinity;
+  /** As we wrote it last. */
+  #written: Lease | undefined;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -56,6 +59,7 @@ export class LeaseRecord {
       if (lease.metadata.resourceVersion !== this.#known?.metadata.resourceVersion)
         this.#seenAt = clock.monotonic();
       this.#known = lease;
+      this.#suspect(lease);
     } catch (error) {
       if (!hasCode(error, 'NotFound')) throw error;
       this.#known = undefined;
@@ -92,6 +96,7 @@ export class LeaseRecord {
         ? await client.create(leases, { metadata: marked(this.#metadata()), spec }, { signal })
         : await client.replace(leases, { ...known, metadata: marked(known.metadata), spec }, { signal });
     marks?.wrote(this.#known);
+    this.#written = this.#known;
     this.#seenAt = clock.monotonic();
   }
 
@@ -102,6 +107,20 @@ export class LeaseRecord {
     if (known?.spec?.holderIdentity !== identity) return;
     const spec = { ...known.spec, holderIdentity: '', leaseDurationSeconds: 1 };
     this.#known = await client.replace(leases, { ...known, spec }, { signal });
+  }
+
+  /**
+   * Our own record, but older than we wrote it: the server has lost that write. With clocks that are apart, two programs of one
+   * name may look so; then everything is merely listed once more. Whoever sets marks knows better.
+   */
+  #suspect(lease: Lease): void {
+    const { client, identity, marks } = this.#options;
+    const written = this.#written;
+    if (marks !== undefined || written === undefined || lease.spec?.holderIdentity !== identity) return;
+    const isOlder = (lease.spec.renewTime ?? '') < (written.spec?.renewTime ?? '');
+    if (lease.metadata.uid !== written.metadata.uid || !isOlder) return;
+    this.#written = undefined;
+    tellLostHistory(client, `Lease ${lease.metadata.name} is older than it was written`);
   }
 
   #renewed(): NonNullable<Lease['spec']> {

@@ -4,6 +4,7 @@ import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { LeaderElection, type LeaderElectionOptions } from '../../../src/kube/leader-election.ts';
 import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
 import { LeaseRecord } from '../../../src/kube/lease.ts';
+import { onLostHistory } from '../../../src/kube/lost-history.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
@@ -385,4 +386,27 @@ test('a kept lease is renewed in its interval, re-created when deleted, and left
   await pass(60_000);
   expect(renewTime()).toBe(before);
   await keeper.stop();
+});
+
+test('a leader whose record is older than it wrote it tells that history is lost', async () => {
+  const client = server.client();
+  clients.push(client);
+  const lost: string[] = [];
+  onLostHistory(client, (reason) => lost.push(reason));
+  const record = new LeaseRecord({ client, clock, ...REF, identity: 'a', durationMs: DURATION_MS });
+  const { signal } = new AbortController();
+  const during = async (work: Promise<unknown>): Promise<unknown> => clock.during('the Lease', work);
+  await during(record.write(signal));
+  const goBack = server.storage.snapshot();
+  await clock.advance(1_000);
+  await during(record.write(signal));
+  await during(record.look(signal));
+  expect(lost).toEqual([]);
+  goBack();
+  await expect(during(record.write(signal))).rejects.toMatchObject({ code: 'Conflict' });
+  await during(record.look(signal));
+  expect(lost).toEqual(['Lease leader is older than it was written']);
+  await during(record.write(signal));
+  await during(record.look(signal));
+  expect(lost).toHaveLength(1);
 });
