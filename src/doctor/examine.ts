@@ -8,6 +8,7 @@ import { podFindings } from './checks/pods.ts';
 import { policyFindings } from './checks/policies.ts';
 import { quotaFindings } from './checks/quotas.ts';
 import { reachFindings, virtualNodeFindings } from './checks/reachability.ts';
+import { restoreFindings } from './checks/restores.ts';
 import { addressFindings, mtuFindings, tunnelFindings } from './checks/tunnels.ts';
 import { versionFindings } from './checks/versions.ts';
 import { webhookFindings } from './checks/webhooks.ts';
@@ -28,6 +29,7 @@ const CHECKS: readonly ((facts: Facts) => readonly Finding[])[] = [
   reachFindings,
   policyFindings,
   virtualNodeFindings,
+  restoreFindings,
   tunnelFindings,
   overlayFindings,
   mtuFindings,

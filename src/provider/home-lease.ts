@@ -9,7 +9,7 @@ import { holderText, isLost, type Mark, markOfForeign, parseHolder } from './res
 import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
-import { errorMessage, hasCode } from '../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../lib/errors.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
 
 export interface HomeLeaseOptions extends Basics {
@@ -124,13 +124,8 @@ export class HomeLease implements Component {
   /** Undefined when there is none. */
   async #renew(signal: AbortSignal): Promise<Lease | undefined> {
     const known = this.#known;
-    if (known !== undefined && this.#namespaces().includes(known.metadata.namespace ?? '')) {
-      try {
-        return await this.#write(known, signal);
-      } catch (error) {
-        if (!hasCode(error, 'Conflict', 'NotFound', 'Forbidden')) throw error;
-      }
-    }
+    const again = known && (await this.#renewKnown(known, signal));
+    if (again !== undefined) return again;
     const found = await this.#find(signal);
     this.#known = found;
     const wasRestored = await this.#compare(found, signal);
@@ -142,6 +137,12 @@ export class HomeLease implements Component {
     const isSame = found.metadata.uid === known?.metadata.uid;
     const isDone = isSame && !wasAway && !wasRestored && found.spec?.renewTime !== known?.spec?.renewTime;
     return isDone ? found : this.#write(found, signal);
+  }
+
+  /** Undefined when somebody else has written it, or it is gone or no more ours. */
+  async #renewKnown(known: Lease, signal: AbortSignal): Promise<Lease | undefined> {
+    if (!this.#namespaces().includes(known.metadata.namespace ?? '')) return undefined;
+    return this.#write(known, signal).catch(ignoring('Conflict', 'NotFound', 'Forbidden'));
   }
 
   async #write(lease: Lease, signal: AbortSignal): Promise<Lease> {

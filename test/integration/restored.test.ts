@@ -50,21 +50,20 @@ const template = (app: string, image: string): object => ({
   },
 });
 
-const deployment = (image: string): KubeObject =>
-  ({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web', namespace: 'shop' },
-    spec: {
-      replicas: REPLICAS,
-      selector: { matchLabels: { app: 'web' } },
-      minReadySeconds: 1,
-      strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: template('web', image),
-    },
-  }) as unknown as KubeObject;
+const deployment = (image: string): KubeObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: {
+    replicas: REPLICAS,
+    selector: { matchLabels: { app: 'web' } },
+    minReadySeconds: 1,
+    strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+    template: template('web', image),
+  },
+});
 
-const DATABASE = {
+const DATABASE: KubeObject = {
   apiVersion: 'apps/v1',
   kind: 'StatefulSet',
   metadata: { name: 'db', namespace: 'shop' },
@@ -74,7 +73,7 @@ const DATABASE = {
     selector: { matchLabels: { app: 'db' } },
     template: template('db', 'db:1'),
   },
-} as unknown as KubeObject;
+};
 
 const imageOf = ({ spec }: Pod): string => spec?.containers[0]?.image ?? '';
 const isReady = ({ status }: Pod): boolean =>
@@ -150,7 +149,7 @@ async function rollOutWithBackup(side: 'home' | 'foreign', from: string, to: str
   const snapshot = takeSnapshot(cluster);
   await rolledOut(to);
   // Of the same name, under another UID.
-  const [database] = (await lab.pods('home')).filter((pod) => imageOf(pod) === 'db:1');
+  const database = (await lab.pods('home')).find((pod) => imageOf(pod) === 'db:1');
   await lab.home.delete(pods, database?.metadata ?? { name: 'db-0', namespace: 'shop' }, {});
   await eventually('another db-0', async () => {
     const found = (await lab.pods('home')).find((pod) => imageOf(pod) === 'db:1');
@@ -164,9 +163,10 @@ async function rollOutWithBackup(side: 'home' | 'foreign', from: string, to: str
 /** Looks until `end`, and returns the least number of bodies that ran at once. */
 async function leastBodies(image: string, end: Promise<void>): Promise<number> {
   let least = Infinity;
-  let isOver = false;
-  const over = end.finally(() => (isOver = true));
-  while (!isOver) {
+  const state = { isOver: false };
+  const over = end.finally(() => (state.isOver = true));
+  over.catch(() => undefined);
+  while (!state.isOver) {
     const there = await lab.pods('foreign').catch(() => undefined);
     const running = there?.filter((pod) => imageOf(pod) === image && isReady(pod) && !isEnding(pod)).length;
     least = Math.min(least, running ?? Infinity);

@@ -258,6 +258,24 @@ const CASES: readonly Case[] = [
     todo: new RegExp(`--reserved-cidrs 100\\.64\\.5\\.0/24.*kubectl delete tunnel ${ID}`, 'su'),
   },
   {
+    name: 'a cluster that was restored from a backup',
+    given: facts({
+      virtualNodes: [
+        {
+          metadata: { name: 'v' },
+          spec: { kubeconfigSecretRef: { namespace: 'a', name: 'b' } },
+          status: {
+            conditions: [condition('Restored', 'True', 'HomeRestored', '2 pods over there have no pod here')],
+          },
+        },
+      ],
+    }),
+    check: 'restores',
+    level: 'warning',
+    says: /2 pods over there have no pod here/u,
+    todo: /apply your manifests/u,
+  },
+  {
     name: 'a quota that is used up',
     given: facts({
       namespaces: [{ metadata: { name: 't', labels: { 'tributary.dev/peer': ID } } }],

@@ -3,7 +3,6 @@ import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { Informer, type InformerOptions } from '../../../src/kube/informer.ts';
-import { tellLostHistory } from '../../../src/kube/lost-history.ts';
 import { keyOf } from '../../../src/kube/store.ts';
 import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
@@ -275,37 +274,6 @@ test('an etcd restored from a backup is believed after a while', async () => {
   expect(clock.monotonic() - began).toBeGreaterThan(30_000);
   change('a', { v: '2' });
   await agrees(informer);
-});
-
-test('once it is known that history was lost, the older state is taken at once', async () => {
-  seed('a', { v: '1' });
-  const goBack = server.storage.snapshot();
-  seed('lost');
-  const informer = await started();
-  goBack();
-  const began = clock.monotonic();
-  tellLostHistory(client, 'test');
-  await clock.until('the old state', () => informer.size === 1);
-  expect(clock.monotonic() - began).toBeLessThan(5_000);
-  expect(informer.listBeganAt).toBeGreaterThanOrEqual(began);
-  change('a', { v: '2' });
-  await agrees(informer);
-});
-
-test('of a history that has overtaken the lost one, nothing is missed and nothing believed to be the same', async () => {
-  seed('a', { v: '1' });
-  const goBack = server.storage.snapshot();
-  change('a', { v: 'lost' });
-  seed('lost');
-  const informer = await started();
-  goBack();
-  // The same version with other content.
-  change('a', { v: 'new' });
-  for (let index = 0; index < 5; index++) seed(`new-${index}`);
-  tellLostHistory(client, 'test');
-  await clock.until('what is new', () => informer.get('ns/new-4') !== undefined);
-  expect(informer.get('ns/lost')).toBeUndefined();
-  expect(informer.get('ns/a')?.data).toEqual({ v: 'new' });
 });
 
 test('replayed and duplicate events change nothing and are told to nobody', async () => {

@@ -6,6 +6,7 @@ import { World } from './support/world.ts';
 /** The etcd of one of the two clusters is restored from a backup, while the agent runs or between two of its lives. */
 
 const KEEP_MS = 120_000;
+const LEASES = 'leases.coordination.k8s.io';
 let world: World;
 beforeEach(async () => {
   world = await new World().up();
@@ -36,7 +37,7 @@ async function rolledOut(): Promise<{ goBack: () => void; stop: () => Promise<vo
   world.addPod('new');
   await world.settled();
   await renewals();
-  return { goBack, stop: agent.stop };
+  return { goBack, stop: async () => agent.stop() };
 }
 
 test.each(['while the agent runs', 'between two lives of the agent'])(
@@ -138,3 +139,58 @@ test.each(['while the agent runs', 'between two lives of the agent'])(
     expect(uidOf('old')).toBe(before);
   },
 );
+
+test('where the new history has overtaken the lost one, watches go on, and nothing is missed', async () => {
+  const { goBack } = await rolledOut();
+  const before = [uidOf('old'), uidOf('new')];
+  goBack();
+  for (let index = 0; index < 200; index++) {
+    world.home.seed(configMaps, { metadata: { name: `later-${index}`, namespace: 'shop' } });
+  }
+  await world.until('it is told', () => told('HomeRestored'));
+  await world.clock.advance(KEEP_MS / 2);
+  expect([uidOf('old'), uidOf('new')]).toEqual(before);
+  await world.until('what nobody has asked for is gone', () => uidOf('new') === undefined);
+});
+
+test('a body that is kept makes room for a pod that the provider has no room for', async () => {
+  const { goBack } = await rolledOut();
+  const before = uidOf('old');
+  restore('home', goBack);
+  await world.until('it is told', () => told('HomeRestored'));
+  await world.clock.advance(10_000);
+  const match = ({ method, path }: { method: string; path: string }): boolean =>
+    method === 'POST' && path.endsWith('/pods') && uidOf('new') !== undefined;
+  const message = 'exceeded quota: tributary, requested: pods=1, used: pods=2, limited: pods=2';
+  world.foreign.fault({ match, times: Infinity, status: 403, message });
+  const began = world.clock.monotonic();
+  world.addPod('next');
+  await world.until('there is room', () => uidOf('next') !== undefined);
+  expect(world.clock.monotonic() - began).toBeLessThan(KEEP_MS / 2);
+  expect([uidOf('old'), uidOf('new')]).toEqual([before, undefined]);
+});
+
+test('the note of another virtual node of home counts, too', async () => {
+  const { goBack, stop } = await rolledOut();
+  await stop();
+  goBack();
+  // Of a Node whose Lease home has, with fewer renewals than noted.
+  const { metadata } = world.home.seed(leases, { metadata: { name: 'milan', namespace: 'kube-node-lease' } });
+  const lease = world.foreign.storage.get(LEASES, `tenant/${HOME_LEASE}`);
+  if (lease === undefined) throw new Error('no Lease');
+  const holderIdentity = `milan ${metadata.uid.slice(0, 8)}.7`;
+  world.foreign.storage.update(LEASES, { ...lease, spec: { ...lease.spec, holderIdentity } });
+  await world.start();
+  await world.until('it is told', () => told('HomeRestored'));
+  expect(uidOf('new')).toBeDefined();
+});
+
+test('a Lease that somebody has deleted is no restore', async () => {
+  await rolledOut();
+  world.home.storage.remove(LEASES, 'kube-node-lease/rome');
+  world.foreign.storage.remove(LEASES, `tenant/${HOME_LEASE}`);
+  world.foreign.seed(leases, { metadata: { name: HOME_LEASE, namespace: 'tenant' } });
+  await renewals();
+  await renewals();
+  expect([told('HomeRestored'), told('ForeignClusterRestored')]).toEqual([false, false]);
+});

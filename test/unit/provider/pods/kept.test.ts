@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { Pod } from '../../../../src/api/wire.ts';
 import { forgePod } from '../../../../src/provider/forge/pod.ts';
 import { decide, type Situation } from '../../../../src/provider/pods/decide.ts';
 import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from '../support/pods.ts';
@@ -9,7 +8,7 @@ import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from '../support
 const lost = homePod({ metadata: { uid: 'lost' } });
 const { metadata, spec } = forgePod(lost, CONTEXT);
 const remote = remotePod(lost, {
-  metadata: metadata as Partial<Pod['metadata']>,
+  metadata,
   spec: spec ?? {},
   status: RUNNING,
 });
