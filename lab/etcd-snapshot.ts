@@ -6,13 +6,14 @@ import { cpSync, renameSync, rmSync } from 'node:fs';
 
 import type { Cluster } from './cluster.ts';
 import type { Daemon } from './daemon.ts';
-import { nodeName } from './network.ts';
 
 const READY_TIMEOUT_MS = 120_000;
-const NODE_LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const DATA_FLAG = '--data-dir=';
-/** Programs that hold views of the API server, as in a real restore: each is started again. */
-const DEPENDENTS = ['kube-controller-manager', 'kube-scheduler', 'kwok'];
+/**
+ * They hold views of the API server, and are started again, as in a real restore. kwok is not, as kubelets are not; a new one would
+ * also miss what happens to pods before it holds the Leases of its nodes.
+ */
+const DEPENDENTS = ['kube-controller-manager', 'kube-scheduler'];
 
 export interface EtcdSnapshot {
   /** Puts it back, and starts the control plane again; resolves when the API server is ready. May be done more than once. */
@@ -58,10 +59,6 @@ async function restore(
   apiServer.start();
   const isReady = async (): Promise<boolean> => cluster.api.isReady();
   await apiServer.waitFor('/readyz', isReady, { timeoutMs: READY_TIMEOUT_MS, signal });
-  // kwok has another identity each time, and would wait for the Leases of the one before to expire.
-  for (let index = 0; cluster.spec.workload === 'kwok' && index < cluster.spec.nodeCount; index += 1) {
-    await cluster.api.call('DELETE', `${NODE_LEASES}/${nodeName(cluster.name, index)}`);
-  }
   // After /readyz, as at the first start.
   for (const daemon of dependents) daemon.start();
 }

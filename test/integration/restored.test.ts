@@ -95,6 +95,13 @@ async function unfinished(image: string): Promise<string[]> {
     const { phase, reason } = pod.status ?? {};
     return isRight ? [] : [`${pod.metadata.name}: ${imageOf(pod)} ${phase} ${reason}, ${bodies} bodies`];
   });
+  const owners = new Set(here.map(({ metadata }) => metadata.uid));
+  for (const { metadata, status } of there.filter((body) => !owners.has(homeUid(body)))) {
+    const { deletionTimestamp = 'not being deleted', deletionGracePeriodSeconds: grace } = metadata;
+    wrong.push(
+      `${metadata.name} over there has no home pod: ${status?.phase}, ${deletionTimestamp} ${grace}`,
+    );
+  }
   if (here.length !== REPLICAS + 1) wrong.push(`${here.length} pods at home`);
   if (there.length !== REPLICAS + 1) wrong.push(`${there.length} pods over there`);
   return wrong;
