@@ -98,10 +98,7 @@ export interface AgentConfig {
   tunnelEndpoints: readonly string[] | undefined;
   /** Roles `gateway` and `node`: size of the largest packet that WireGuard carries, in bytes; default 1420. */
   tunnelMtu: number;
-  /**
-   * Roles `gateway`, `peer` and `all`: if the process that acts fails, another one takes over after this many seconds; default 15 for a
-   * gateway, 30 for the agent of a virtual node.
-   */
+  /** Roles `gateway`, `peer`, `all`: when another process takes over from one that has failed; default 15, of an agent 30. */
   leaseSeconds: number | undefined;
   /** Role `gateway`: seconds between two probes of a peer; default 1. */
   probeSeconds: number;

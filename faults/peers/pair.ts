@@ -180,7 +180,7 @@ export class Pair {
           ...(await this.#nodeReady(this.rome, 'milan')),
           ...(await this.#nodeReady(this.milan, 'rome')),
         ];
-      case 'untether':
+      default:
         return [...(await this.#mode('Autonomous')), ...(await this.#phases('None'))];
     }
   }

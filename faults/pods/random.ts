@@ -45,7 +45,7 @@ export function randomRun(seed: number): RandomRun {
   const chance = chanceOf(seed);
   return {
     operation: oneOf(chance, OPERATIONS),
-    fault: { sides: oneOf(chance, SOME_SIDES), ...faultOf(chance) } as RandomFault,
+    fault: { sides: oneOf(chance, SOME_SIDES), ...faultOf(chance) },
     lastsMs: chance.between(500, 4_000),
   };
 }

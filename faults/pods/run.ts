@@ -121,24 +121,24 @@ function begin(lane: Lane, fault: RandomFault, chance: Chance): Ending {
         lane.agent.signal('SIGCONT');
         return Promise.resolve({ kills: 0, others: ['stop'] });
       };
-    case 'kills':
+    default:
       return killedAgain(lane, chance);
   }
 }
 
 /** Kills the agent again and again at random moments, until it is told to end. */
 function killedAgain(lane: Lane, chance: Chance): Ending {
-  let isOver = false;
+  const over = new AbortController();
   let kills = 0;
   const killing = (async (): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await sleep(chance.between(200, 1_800));
       await lane.restarted();
       kills++;
     }
   })();
   return async () => {
-    isOver = true;
+    over.abort();
     await killing;
     return { kills, others: [] };
   };

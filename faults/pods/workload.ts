@@ -239,7 +239,7 @@ export class Workload {
 
   /** An administrator of the provider deletes one pod there. */
   async #loseOne(): Promise<void> {
-    const [body] = (await this.#pods('provider')).filter(
+    const body = (await this.#pods('provider')).find(
       ({ metadata }) => metadata.deletionTimestamp === undefined,
     );
     if (body === undefined) throw new Error(`there is no pod in ${this.#lane.tenant}`);

@@ -25,13 +25,12 @@ export interface Share {
 const GREED = 3;
 
 type Lane = 'fast' | 'slow';
+const LANES: readonly Lane[] = ['fast', 'slow'];
 
 interface Waiting {
   readonly key: string;
   readonly since: number;
   lane: Lane;
-  /** It was its turn, and its group had its share. */
-  parked?: true;
 }
 
 interface Delayed {
@@ -55,9 +54,10 @@ export class KeyedQueue {
   readonly #running = new Map<string, Lane | undefined>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
-  /** By group: how many run, and those whose turn it was, oldest first. */
+  /** By group: how many run. */
   readonly #runningOf = new Map<string, number>();
-  readonly #parked = new Map<string, Waiting[]>();
+  /** By group: those whose turn it was while the group had its share. */
+  readonly #parked = { fast: new Map<string, Fifo>(), slow: new Map<string, Fifo>() };
   readonly #takers: ((key: string | undefined) => void)[] = [];
   readonly #idle: (() => void)[] = [];
   #fastInARow = 0;
@@ -83,9 +83,9 @@ export class KeyedQueue {
   /** How long the longest-waiting key has waited. */
   get oldestAgeMs(): number {
     const oldest = Math.min(
-      this.#lanes.fast.head()?.since ?? Infinity,
-      ...[...this.#parked.values()].map(([first]) => first?.since ?? Infinity),
-      this.#lanes.slow.head()?.since ?? Infinity,
+      ...LANES.flatMap((lane) => [this.#lanes[lane], ...this.#parked[lane].values()]).map(
+        (entries) => entries.head()?.since ?? Infinity,
+      ),
     );
     return oldest === Infinity ? 0 : this.#options.clock.monotonic() - oldest;
   }
@@ -155,7 +155,7 @@ export class KeyedQueue {
     this.#running.delete(key);
     this.#count(key, -1);
     if (dirty !== undefined) this.#add(key, dirty);
-    if (this.#parked.size > 0) this.#serve();
+    if (LANES.some((lane) => this.#parked[lane].size > 0)) this.#serve();
     if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -165,7 +165,7 @@ export class KeyedQueue {
     this.#waiting.clear();
     this.#lanes.fast.clear();
     this.#lanes.slow.clear();
-    this.#parked.clear();
+    for (const lane of LANES) this.#parked[lane].clear();
     for (const { cancel } of this.#delayed.values()) cancel();
     this.#delayed.clear();
     for (const resolve of this.#takers.splice(0)) resolve(undefined);
@@ -187,8 +187,7 @@ export class KeyedQueue {
       this.#waiting.set(key, entry);
       this.#lanes[lane].push(entry);
       this.#serve();
-    } else if (known.parked === undefined && known.lane === 'slow' && lane === 'fast') {
-      this.#lanes.slow.leave();
+    } else if (known.lane === 'slow' && lane === 'fast') {
       known.lane = 'fast';
       this.#lanes.fast.push(known);
     }
@@ -203,37 +202,41 @@ export class KeyedQueue {
   }
 
   #next(): string | undefined {
-    const entry = this.#unparked() ?? this.#turn();
-    if (entry === undefined) return undefined;
-    this.#waiting.delete(entry.key);
-    this.#running.set(entry.key, undefined);
-    this.#count(entry.key, 1);
-    return entry.key;
+    const isSlowDue = this.#fastInARow >= SLOW_SHARE;
+    for (const lane of isSlowDue ? LANES.toReversed() : LANES) {
+      const entry = this.#unparked(lane) ?? this.#turn(lane);
+      if (entry === undefined) continue;
+      this.#fastInARow = lane === 'fast' && this.#isSlowWaiting ? this.#fastInARow + 1 : 0;
+      this.#waiting.delete(entry.key);
+      this.#running.set(entry.key, undefined);
+      this.#count(entry.key, 1);
+      return entry.key;
+    }
+    return undefined;
   }
 
-  /** The next in turn whose group has not had its share; those that are passed over are parked. */
-  #turn(): Waiting | undefined {
-    const { fast, slow } = this.#lanes;
-    for (;;) {
-      const turn = this.#fastInARow >= SLOW_SHARE && slow.size > 0 ? slow : fast;
-      const entry = turn.shift() ?? fast.shift() ?? slow.shift();
-      if (entry === undefined) return undefined;
-      this.#fastInARow = entry.lane === 'fast' && slow.size > 0 ? this.#fastInARow + 1 : 0;
+  get #isSlowWaiting(): boolean {
+    return this.#lanes.slow.head() !== undefined || this.#parked.slow.size > 0;
+  }
+
+  /** The next of a lane whose group has not had its share; those that are passed over are parked. */
+  #turn(lane: Lane): Waiting | undefined {
+    for (let entry = this.#lanes[lane].shift(); entry !== undefined; entry = this.#lanes[lane].shift()) {
       const group = this.#options.share?.groupOf(entry.key);
       if (group === undefined || this.#hasRoom(group)) return entry;
-      entry.parked = true;
-      const parked = this.#parked.get(group);
-      if (parked === undefined) this.#parked.set(group, [entry]);
-      else parked.push(entry);
+      const parked = this.#parked[lane].get(group) ?? new Fifo(lane);
+      this.#parked[lane].set(group, parked);
+      parked.push(entry);
     }
+    return undefined;
   }
 
-  #unparked(): Waiting | undefined {
-    for (const [group, entries] of this.#parked) {
+  #unparked(lane: Lane): Waiting | undefined {
+    for (const [group, entries] of this.#parked[lane]) {
       if (!this.#hasRoom(group)) continue;
       const entry = entries.shift();
-      if (entries.length === 0) this.#parked.delete(group);
-      return entry;
+      if (entries.head() === undefined) this.#parked[lane].delete(group);
+      if (entry !== undefined) return entry;
     }
     return undefined;
   }
@@ -259,24 +262,13 @@ class Fifo {
   readonly #lane: Lane;
   #entries: Waiting[] = [];
   #start = 0;
-  #size = 0;
 
   constructor(lane: Lane) {
     this.#lane = lane;
   }
 
-  get size(): number {
-    return this.#size;
-  }
-
   push(entry: Waiting): void {
     this.#entries.push(entry);
-    this.#size++;
-  }
-
-  /** An entry is about to change lanes; it stays in place but no longer counts. */
-  leave(): void {
-    this.#size--;
   }
 
   head(): Waiting | undefined {
@@ -293,7 +285,6 @@ class Fifo {
     const entry = this.head();
     if (entry === undefined) return undefined;
     this.#start++;
-    this.#size--;
     // Cut off what is used up once it is the larger part: constant time on average.
     if (this.#start > 64 && this.#start * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#start);
@@ -305,6 +296,5 @@ class Fifo {
   clear(): void {
     this.#entries = [];
     this.#start = 0;
-    this.#size = 0;
   }
 }
