@@ -13,8 +13,13 @@ ROUNDS ?= 5
 MINUTES ?= 10
 ATTACK ?=
 ATTACK_MINUTES ?= 10
+RUNS ?=
+PEER_RUNS ?=
+SEED ?=
+RUN ?=
+PLANTED ?=
 
-.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices bench-cli bench-attacks release image clean clean-cache
+.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices bench-cli bench-attacks faults release image clean clean-cache
 
 help:
 	@echo 'make demo [DEMO=pods|install|peering|network|namespaces|safety|away|tether]  shows one part of the product on real clusters (lab/demo/)'
@@ -29,6 +34,7 @@ help:
 	@echo 'make bench-slices       10,000 endpoints in 100 EndpointSlices against a null mirror [ROUNDS=5]; one that flaps'
 	@echo 'make bench-cli          how long commands take, and how large what people install is'
 	@echo 'make bench-attacks      ten minutes of each attacker [ATTACK=NAME] [ATTACK_MINUTES=10]: size of etcd, time of own writes'
+	@echo 'make faults             hundreds of runs with faults, judged by an auditor [RUNS=] [PEER_RUNS=] [SEED=] [RUN=NAME,...] [PLANTED=1]'
 	@echo 'make release            dist/release: the program as one file and as an npm package, checksums, SBOM'
 	@echo 'make image              builds the container image'
 	@echo 'make clean              removes what was built in this folder; clean-cache what was built for the lab'
@@ -94,6 +100,11 @@ bench-attacks:
 	@tools/setup.sh node
 	@$(NODE) tools/setup.ts kwok
 	@$(NODE) bench/attacks.ts --minutes $(ATTACK_MINUTES) $(if $(ATTACK),--attack $(ATTACK))
+
+# PEER_RUNS=0 needs no root. PLANTED=1: a version with mistakes, all of which must be found.
+faults: setup
+	@$(NODE) faults/main.ts $(if $(RUNS),--runs $(RUNS)) $(if $(PEER_RUNS),--peer-runs $(PEER_RUNS)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(RUN),--run $(RUN)) $(if $(PLANTED),--planted)
 
 release:
 	@tools/setup.sh node

@@ -12,6 +12,7 @@ export const OPERATIONS = [
   'finish',
   'lose',
   'rename',
+  'force',
   'delete',
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
@@ -32,8 +33,11 @@ export const NEEDS: Readonly<Record<Operation, 'nothing' | 'pods'>> = {
   finish: 'pods',
   lose: 'pods',
   rename: 'pods',
+  force: 'pods',
 };
 
+/** Pods that are no part of the Deployment. */
+const EXTRAS: readonly string[] = ['once', 'named', 'forced'];
 const REPLICAS = 3;
 const MORE = 5;
 const DONE_MS = 120_000;
@@ -101,6 +105,9 @@ export class Workload {
         return;
       case 'rename':
         await this.#replaceBare();
+        return;
+      case 'force':
+        await this.#force();
         return;
     }
   }
@@ -255,6 +262,21 @@ export class Workload {
     await this.#bare('named');
   }
 
+  /** A pod that runs over there is removed at home by force, so that nobody waits for its end. */
+  async #force(): Promise<void> {
+    await this.#bare('forced');
+    const { namespace, tenant } = this.#lane;
+    await until(
+      'the body of the pod runs',
+      async () => {
+        const body = await this.#provider.get<PodObject>(`/api/v1/namespaces/${tenant}/pods/forced`);
+        return body?.status?.phase === 'Running' ? true : String(body?.status?.phase);
+      },
+      DONE_MS,
+    );
+    await this.#home.call('DELETE', `/api/v1/namespaces/${namespace}/pods/forced`, { gracePeriodSeconds: 0 });
+  }
+
   async #remove(api: KubeApi, path: string): Promise<void> {
     const { status, body } = await api.call('DELETE', path);
     if (status >= 300 && status !== 404) throw new Error(`DELETE ${path}: ${status} ${body}`);
@@ -306,15 +328,14 @@ export class Workload {
   /** Removes what an operation has made besides. */
   async tidy(): Promise<void> {
     const { namespace } = this.#lane;
-    for (const name of ['once', 'named'])
-      await this.#remove(this.#home, `/api/v1/namespaces/${namespace}/pods/${name}`);
+    for (const name of EXTRAS) await this.#remove(this.#home, `/api/v1/namespaces/${namespace}/pods/${name}`);
     for (const { metadata, status } of await this.#pods('home')) {
       if (status?.phase !== 'Failed') continue;
       await this.#remove(this.#home, `/api/v1/namespaces/${namespace}/pods/${metadata.name}`);
     }
     await until(`the extra pods of ${namespace} are gone`, async () => {
       const left = (await this.#pods('home')).filter(
-        ({ metadata, status }) => ['once', 'named'].includes(metadata.name) || status?.phase === 'Failed',
+        ({ metadata, status }) => EXTRAS.includes(metadata.name) || status?.phase === 'Failed',
       );
       return left.length === 0 ? true : left.map(({ metadata }) => metadata.name).join(', ');
     });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
-import { Backoff, type Random, systemRandom } from '../lib/backoff.ts';
+import { Backoff, type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { TributaryError, errorCode, errorMessage, hasCode } from '../lib/errors.ts';
@@ -48,6 +48,8 @@ const OLDER_VIEW_PATIENCE_MS = 30_000;
 /** For so long after the start, rights that are being granted are waited for; and how often they are tried. */
 const RIGHTS_PATIENCE_MS = 10_000;
 const RIGHTS_RETRY = { baseMs: 200, capMs: 1000 };
+/** An empty list is asked for once more after at most so long, and at least half of it. */
+const EMPTY_LIST_MS = 20_000;
 /** Least time between two lists that `relist` asks for. */
 const RELIST_INTERVAL_MS = 1000;
 
@@ -87,6 +89,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #olderSince: number | undefined;
   #startedAt = -Infinity;
   #watchAbort: AbortController | undefined;
+  #cancelDoubt: () => void = () => undefined;
 
   constructor(options: InformerOptions<T>) {
     const { type, list, clock, random = systemRandom, transform = (object: T) => object } = options;
@@ -123,6 +126,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   async stop(): Promise<void> {
     this.#abort.abort(new TributaryError('Aborted', `${this.name} was stopped`));
+    this.#cancelDoubt();
     await this.#running;
   }
 
@@ -174,6 +178,10 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   relist(reason: string): void {
     this.#log.info('listing again', { reason });
+    this.#listAgain(reason);
+  }
+
+  #listAgain(reason: string): void {
     // Counted, not flagged: a list under way may have been answered before that read.
     this.#listsWanted++;
     this.#watchAbort?.abort(new TributaryError('Expired', reason));
@@ -243,6 +251,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       await nextTurn();
     }
     const isAnew = this.#isAnew(version, goesBack);
+    if (items.length === 0 && (!this.#synced || this.#store.size > 0)) this.#doubt();
     this.#heard();
     this.#listedAt = clock.monotonic();
     this.#listBeganAt = beganAt;
@@ -251,6 +260,18 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     if (this.#synced) return;
     this.#synced = true;
     this.#firstSync.resolve();
+  }
+
+  /**
+   * Of what a list wrongly leaves out, no watch will ever tell. Where it leaves out everything it costs nothing to ask again, when a
+   * server that was just starting has its objects.
+   */
+  #doubt(): void {
+    const { clock } = this.#options;
+    this.#cancelDoubt();
+    this.#cancelDoubt = clock.after(spreadMs(EMPTY_LIST_MS, this.#random), () =>
+      this.#listAgain('an empty list is asked for once more'),
+    );
   }
 
   /**
