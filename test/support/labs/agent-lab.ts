@@ -176,6 +176,13 @@ export class AgentLab {
     this.#agents.get(name)?.kill(signal);
   }
 
+  /** Process ID of one that was started; fails if it has ended. */
+  pid(name: string = AGENT): number {
+    const { pid } = this.#agents.get(name) ?? {};
+    if (pid === undefined) throw new Error(`no agent ${name} runs`);
+    return pid;
+  }
+
   /** Resolves when that process has ended, by itself or by a signal; at once if it has before, or never was. */
   async ended(name: string): Promise<void> {
     const agent = this.#agents.get(name);

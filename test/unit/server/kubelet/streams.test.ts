@@ -243,6 +243,26 @@ test('beyond the limit there is a clear answer, and places come back', async () 
   expect((await readHead(third)).head).toMatch(/^HTTP\/1\.1 101 /);
 });
 
+test('of a thousand idle streams as many are open as there are places, the others are told, and all places come back', async () => {
+  kubelet = await startKubelet();
+  const answers = await Promise.all(
+    Array.from({ length: 1_000 }, async () => {
+      const socket = await kubelet.connect();
+      socket.on('error', () => undefined);
+      socket.write(upgradeText(EXEC));
+      return { socket, status: (await readHead(socket)).head.slice(9, 12) };
+    }),
+  );
+  const count = (wanted: string): number => answers.filter(({ status }) => status === wanted).length;
+  expect([count('101'), count('429')]).toEqual([512, 488]);
+  const gone = kubelet.foreign.arrivals.map(async ({ socket }) => once(socket, 'close'));
+  for (const { socket } of answers) socket.destroy();
+  await Promise.all(gone);
+  const next = await kubelet.connect();
+  next.write(upgradeText(EXEC));
+  expect((await readHead(next)).head).toMatch(/^HTTP\/1\.1 101 /);
+});
+
 test('a WebSocket client talks through', async () => {
   kubelet = await startKubelet();
   const { WebSocketServer } = await import('ws');
