@@ -31,15 +31,20 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
 
 /**
  * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run; compiling helm takes longer than what
- * it is asked; two versions beside each other matter where what clusters say to each other changes; the others wait most of the time, and
- * control planes, or a network without nodes, try what matters in each run.
+ * it is asked; two versions beside each other matter where what clusters say to each other changes; kills of tethers are a part of
+ * `make faults`; the others wait most of the time, and control planes, or a network without nodes, try what matters in each run.
  */
 const LONG_RUNS = [
   'test/e2e/documents/',
   'test/e2e/network/api-server.test.ts',
+  'test/e2e/network/cluster-ips.test.ts',
   'test/e2e/peers/away.test.ts',
   'test/e2e/peers/drain.test.ts',
+  'test/e2e/peers/partition.test.ts',
   'test/integration/helm.test.ts',
+  'test/integration/stand-alone.test.ts',
+  'test/integration/tether-kills.test.ts',
+  'test/integration/tether-refused.test.ts',
   'test/integration/tether-sleep.test.ts',
   'test/integration/versions.test.ts',
 ];

@@ -78,3 +78,15 @@ test('of a history that has overtaken the lost one, nothing is missed and nothin
   expect(informer.get('ns/lost')).toBeUndefined();
   expect(informer.get('ns/a')?.data).toEqual({ v: 'new' });
 });
+
+test('an empty list is asked for once more, since no watch tells of what it has left out', async () => {
+  seed('a');
+  server.fault({ match: ({ query }) => query.get('watch') !== 'true', emptyList: true });
+  await start();
+  expect(informer.size).toBe(0);
+  await clock.until('the object is found', () => informer.size === 1, 60_000);
+  const asked = (): number => server.count(/^GET .*configmaps\?(?!.*watch)/u);
+  const lists = asked();
+  await clock.advance(60_000);
+  expect(asked()).toBe(lists);
+});
