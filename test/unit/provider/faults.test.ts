@@ -76,9 +76,15 @@ describe('caches that are cold', () => {
     async (resource) => {
       const agent = await world.start();
       await running(3);
+      const lists = (): number =>
+        world.home.count(new RegExp(`^GET .*/${resource}\\?(?!.*(watch=|limit=1(&|$)))`, 'u'));
+      const before = lists();
       world.home.fault({ match: isList(resource), status: 500, times: 2 });
       world.home.fault({ match: isList(resource), emptyList: true });
       await world.replace(agent);
+      await world.settled();
+      // Two failures, the empty one, and the one that finds what that had left out.
+      await world.until('listed again', () => lists() >= before + 4, 120_000);
       await world.settled();
       await quiet();
       expect(deletions(world.foreign) + deletions(world.home)).toBe(0);
