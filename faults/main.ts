@@ -2,7 +2,7 @@
  * Injects faults into the product between real API servers with pretended nodes, and has an auditor judge each run.
  *
  *     node faults/main.ts [--runs N] [--peer-runs N] [--seed N] [--run NAME,...] [--lanes N] [--stride N] [--peer-stride N]
- *                         [--checkout DIR] [--planted]
+ *                         [--checkout DIR] [--patience SECONDS] [--planted]
  *
  * The exit status is 1 if an invariant was violated; with --planted, if a planted bug was not found.
  */
@@ -32,12 +32,14 @@ const { values } = parseArgs({
     'peer-stride': { type: 'string', default: '5' },
     checkout: { type: 'string' },
     planted: { type: 'boolean', default: false },
+    // What planted bugs leave behind never comes to rest.
+    patience: { type: 'string', default: process.argv.includes('--planted') ? '20' : '120' },
     lab: { type: 'string', default: 'faults' },
   },
 });
 
 function whole(
-  name: 'runs' | 'peer-runs' | 'seed' | 'lanes' | 'stride' | 'peer-stride',
+  name: 'runs' | 'peer-runs' | 'seed' | 'lanes' | 'stride' | 'peer-stride' | 'patience',
   least: number,
 ): number {
   const number = Number(values[name]);
@@ -90,6 +92,7 @@ const problems = await suite({
   peerStride: whole('peer-stride', 1),
   checkout: values.checkout,
   edits: values.planted ? PLANTED.flatMap(({ edits }) => edits) : [],
+  patienceSeconds: whole('patience', 1),
   progress: say,
   onResult,
   isOver: () => values.planted && found.size === PLANTED.length,

@@ -23,6 +23,8 @@ export interface SuiteOptions {
   readonly peerStride: number;
   readonly checkout: string | undefined;
   readonly edits: readonly Edit[];
+  /** How long everything may take to come to rest after a fault. */
+  readonly patienceSeconds: number;
   readonly progress: (line: string) => void;
   readonly onResult: CampaignOptions['onResult'];
   readonly isOver: () => boolean;
@@ -44,9 +46,10 @@ export async function suite(options: SuiteOptions): Promise<string[]> {
 }
 
 async function podPart(options: SuiteOptions, only: readonly RunPlan[]): Promise<void> {
-  const { lab, podRuns, seed, podStride, checkout, edits, progress, onResult, isOver } = options;
+  const { lab, podRuns, seed, podStride, checkout, edits, patienceSeconds, progress, onResult, isOver } =
+    options;
   const lanes = only.length > 0 ? Math.min(only.length, options.lanes) : options.lanes;
-  const bed = await PodsBed.up({ name: lab, lanes, checkout, edits, progress });
+  const bed = await PodsBed.up({ name: lab, lanes, checkout, edits, patienceSeconds, progress });
   try {
     const some = listed(only);
     await campaign({

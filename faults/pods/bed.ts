@@ -18,6 +18,8 @@ export interface BedOptions {
   readonly checkout?: string | undefined;
   /** Made in the program before it is compiled. */
   readonly edits?: readonly Edit[] | undefined;
+  /** How long everything may take to come to rest after a fault. */
+  readonly patienceSeconds: number;
   readonly progress: (line: string) => void;
 }
 
@@ -25,26 +27,31 @@ interface PlainObject {
   readonly kind?: string;
 }
 
-/** How long everything may take to come to rest after a fault, and how long nothing may be written then. */
-const BOUNDS = { settleSeconds: 90, quietSeconds: 2 } as const;
+/** How long nothing may be written in the end. */
+const QUIET_SECONDS = 2;
 
 export class PodsBed {
   readonly lab: Lab;
   /** Main module of the program. */
   readonly main: string;
   readonly laneCount: number;
-  readonly bounds: { readonly settleSeconds: number; readonly quietSeconds: number } = BOUNDS;
+  readonly bounds: { readonly settleSeconds: number; readonly quietSeconds: number };
   readonly lanes: Lane[] = [];
   readonly #kubectl: string;
 
-  private constructor(lab: Lab, main: string, { kubectl, lanes }: { kubectl: string; lanes: number }) {
+  private constructor(
+    lab: Lab,
+    main: string,
+    { kubectl, lanes, patienceSeconds }: { kubectl: string; lanes: number; patienceSeconds: number },
+  ) {
+    this.bounds = { settleSeconds: patienceSeconds, quietSeconds: QUIET_SECONDS };
     this.lab = lab;
     this.main = main;
     this.laneCount = lanes;
     this.#kubectl = kubectl;
   }
 
-  static async up({ name, lanes, checkout, edits, progress }: BedOptions): Promise<PodsBed> {
+  static async up({ name, lanes, checkout, edits, patienceSeconds, progress }: BedOptions): Promise<PodsBed> {
     const lab = await Lab.fresh({
       name,
       workload: 'kwok',
@@ -58,7 +65,7 @@ export class PodsBed {
       });
       progress('the program is compiled');
       const { kubectl } = await binaries(progress, ['kubectl']);
-      const bed = new PodsBed(lab, main, { kubectl, lanes });
+      const bed = new PodsBed(lab, main, { kubectl, lanes, patienceSeconds });
       await bed.#furnish();
       for (let index = 0; index < lanes; index++) bed.lanes.push(await Lane.up(bed, index));
       progress(`${lanes} lanes are up`);

@@ -40,7 +40,6 @@ export const NEEDS: Readonly<Record<Operation, 'nothing' | 'pods'>> = {
 const EXTRAS: readonly string[] = ['once', 'named', 'forced'];
 const REPLICAS = 3;
 const MORE = 5;
-const DONE_MS = 120_000;
 /** A status that is written no more for so long is no longer written by kwok. */
 const KUBELET_MS = 700;
 
@@ -120,7 +119,7 @@ export class Workload {
         const wrong = [...(await this.#wrongPods()), ...(await this.#wrongExtras(operation))];
         return wrong.length === 0 ? true : wrong.join('; ');
       },
-      DONE_MS,
+      this.#patienceMs,
     );
   }
 
@@ -130,6 +129,10 @@ export class Workload {
     const operation = state === 'pods' ? 'create' : 'delete';
     await this.begin(operation);
     await this.done(operation);
+  }
+
+  get #patienceMs(): number {
+    return this.#lane.bed.bounds.settleSeconds * 1000;
   }
 
   get #home(): KubeApi {
@@ -225,7 +228,7 @@ export class Workload {
         );
         return code === 200 ? true : String(code);
       },
-      DONE_MS,
+      this.#patienceMs,
     );
   }
 
@@ -272,7 +275,7 @@ export class Workload {
         const body = await this.#provider.get<PodObject>(`/api/v1/namespaces/${tenant}/pods/forced`);
         return body?.status?.phase === 'Running' ? true : String(body?.status?.phase);
       },
-      DONE_MS,
+      this.#patienceMs,
     );
     await this.#home.call('DELETE', `/api/v1/namespaces/${namespace}/pods/forced`, { gracePeriodSeconds: 0 });
   }
