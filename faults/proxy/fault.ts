@@ -12,18 +12,26 @@ export interface Asked {
   readonly resource: string;
 }
 
-/** What happens to one request. `before` and `after`: whether the API server has carried it out. */
+/**
+ * What happens to one request. `before` and `after`: whether the API server has carried it out. What is said of answers and lists leaves
+ * watches alone: they have faults of their own.
+ */
 export type Fault =
   | { readonly kind: 'delay'; readonly ms: number }
-  /** The API server says so. Seconds. */
-  | { readonly kind: 'status'; readonly code: number; readonly retryAfter?: number }
+  /** The API server says so. `retryAfter`: seconds; `message`: default "injected". */
+  | {
+      readonly kind: 'status';
+      readonly code: number;
+      readonly retryAfter?: number;
+      readonly message?: string;
+    }
   /** The connection ends, with all that it carries. */
   | { readonly kind: 'cut'; readonly when: 'before' | 'after' }
   /** The answer ends in its middle. */
   | { readonly kind: 'truncate' }
   /** The API server gets it twice; the client sees the first answer. */
   | { readonly kind: 'duplicate' }
-  /** A list as it was some time ago, with the resourceVersion of then. */
+  /** A list as it was some time ago, with the resourceVersion of then; as it is, if none has passed before. */
   | { readonly kind: 'stale' }
   /** A list without items, with the resourceVersion of now. */
   | { readonly kind: 'empty' }
@@ -52,7 +60,7 @@ const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const REVIEWS = /^\/apis\/(authentication|authorization)\.k8s\.io\//;
 /** Group and version, perhaps a namespace, the resource, perhaps a name, perhaps a subresource. */
 const RESOURCE =
-  /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/(?=[^/]))?(?<resource>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<sub>[^/]+))?/;
+  /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/(?!(?:finalize|status)$)(?=[^/]))?(?<resource>[^/]+)(?:\/(?<name>[^/]+))?(?:\/(?<sub>[^/]+))?/;
 
 export function asked(method: string, path: string): Asked {
   const [bare = '', query = ''] = path.split('?', 2);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -45,9 +46,9 @@ const KEPT_ANSWERS = 4;
 
 /** A proxy before a real API server: it ends TLS, and injects faults into single requests and into watches. */
 export class FaultProxy {
-  /** Faults by kind. */
+  /** Faults by kind; those only that were really injected. */
   readonly counts: Map<string, number> = new Map();
-  /** Called when a fault says that the client is killed. */
+  /** Called when a fault says that the client is killed: at once, before the connection ends. */
   onKill: () => void = () => undefined;
   readonly #options: FaultProxyOptions;
   readonly #server: Http2SecureServer;
@@ -77,7 +78,10 @@ export class FaultProxy {
 
   async start(): Promise<this> {
     const { address = '127.0.0.1' } = this.#options;
-    await new Promise<void>((resolve) => this.#server.listen(0, address, resolve));
+    this.#server.listen(0, address);
+    await once(this.#server, 'listening');
+    // A program whose work has failed ends, even if nobody stops its proxies.
+    this.#server.unref();
     return this;
   }
 
@@ -133,23 +137,29 @@ export class FaultProxy {
     // The request is read completely before it is sent on: the server must never get half a request of a client that
     // was killed.
     const body = await wholeOf(got);
-    if (answer.destroyed) return;
+    if (isGone(answer)) return;
     const what = asked(got.method, got.url);
     const exchange = { asked: what, headers: forwarded(got, body), body, answer };
     const fault = this.#judge(what);
-    if (fault === undefined) {
+    if (fault === undefined) await this.#pass(exchange);
+    else await this.#disturbed(exchange, fault);
+  }
+
+  async #disturbed(exchange: Exchange, fault: Fault): Promise<void> {
+    const { answer, asked: what } = exchange;
+    if (fault.kind === 'stale' || fault.kind === 'empty') {
+      await this.#falseList(exchange, fault.kind);
+      return;
+    }
+    if (what.isWatch && (fault.kind === 'truncate' || fault.kind === 'duplicate')) {
       await this.#pass(exchange);
       return;
     }
     this.#count(fault.kind);
-    await this.#disturbed(exchange, fault);
-  }
-
-  async #disturbed(exchange: Exchange, fault: Fault): Promise<void> {
-    const { answer } = exchange;
     switch (fault.kind) {
       case 'delay':
         await sleep(fault.ms);
+        // What was asked comes late, also if nobody waits for the answer any more.
         await this.#pass(exchange);
         return;
       case 'status':
@@ -167,33 +177,40 @@ export class FaultProxy {
         this.onKill();
         breakConnection(answer);
         return;
-      default:
-        await this.#falsified(exchange, fault);
+      case 'duplicate': {
+        const got = await this.#ask(exchange);
+        await this.#ask(exchange);
+        send(answer, got);
+        return;
+      }
+      case 'truncate': {
+        const { status, headers, body } = await this.#ask(exchange);
+        if (isGone(answer)) return;
+        answer.writeHead(status, headers);
+        breakAfter(answer, body.subarray(0, Math.floor(body.length / 2)));
+        return;
+      }
     }
   }
 
-  /** The client gets another answer than the server's. */
-  async #falsified(
-    exchange: Exchange,
-    fault: Extract<Fault, { kind: 'truncate' | 'duplicate' | 'stale' | 'empty' }>,
-  ): Promise<void> {
+  /** The client gets another list than the server's, if there is one. */
+  async #falseList(exchange: Exchange, kind: 'stale' | 'empty'): Promise<void> {
     const { answer, asked: what } = exchange;
-    if (what.isWatch) {
+    if (!what.isList) {
       await this.#pass(exchange);
       return;
     }
-    const true_ = await this.#ask(exchange);
-    if (fault.kind === 'duplicate') await this.#ask(exchange);
-    if (fault.kind === 'truncate') {
-      answer.writeHead(true_.status, true_.headers);
-      answer.write(true_.body.subarray(0, Math.floor(true_.body.length / 2)));
-      breakConnection(answer);
-      return;
-    }
-    const old = this.#lists.get(what.path)?.[0];
-    const false_ = fault.kind === 'stale' ? (old ?? true_) : fault.kind === 'empty' ? emptied(true_) : true_;
-    answer.writeHead(false_.status, false_.headers);
-    answer.end(false_.body);
+    const got = await this.#ask(exchange);
+    const kept = this.#lists.get(what.path) ?? [];
+    const false_ =
+      got.status !== 200
+        ? undefined
+        : kind === 'empty'
+          ? emptied(got)
+          : kept.find(({ body }) => !body.equals(got.body));
+    if (false_ === undefined) this.#keep(what, got);
+    else this.#count(kind);
+    send(answer, false_ ?? got);
   }
 
   async #pass(exchange: Exchange): Promise<void> {
@@ -203,20 +220,19 @@ export class FaultProxy {
       return;
     }
     const got = await this.#ask(exchange);
-    if (what.isList && got.status === 200) this.#keep(what.path, got);
-    if (answer.destroyed) return;
-    answer.writeHead(got.status, got.headers);
-    answer.end(got.body);
+    this.#keep(what, got);
+    send(answer, got);
   }
 
-  #keep(path: string, answer: Answer): void {
+  /** Pages after the first are asked for by a token, and never again. */
+  #keep({ path, isList }: Asked, answer: Answer): void {
+    if (!isList || answer.status !== 200 || path.includes('continue=')) return;
     const kept = this.#lists.get(path) ?? [];
     this.#lists.set(path, [...kept, answer].slice(-KEPT_ANSWERS));
   }
 
   async #ask(exchange: Exchange): Promise<Answer> {
-    const got = await this.#open(exchange);
-    return { status: got.statusCode ?? 502, headers: headersOf(got), body: await wholeOf(got) };
+    return answerOf(await this.#open(exchange));
   }
 
   async #open({ asked: what, headers, body, answer }: Exchange): Promise<IncomingMessage> {
@@ -231,13 +247,19 @@ export class FaultProxy {
 
   async #watch(exchange: Exchange): Promise<void> {
     const { answer } = exchange;
+    if (isGone(answer)) return;
     const got = await this.#open(exchange);
-    answer.writeHead(got.statusCode ?? 502, headersOf(got));
+    if (got.statusCode !== 200) {
+      // A refusal is no event.
+      send(answer, await answerOf(got));
+      return;
+    }
+    answer.writeHead(200, headersOf(got));
     const relay = new WatchRelay(
       {
         write: (text) => void answer.write(text),
         end: () => void answer.end(),
-        destroy: () => breakConnection(answer),
+        destroy: (last) => breakAfter(answer, last),
       },
       {
         later: (ms, run) => void setTimeout(run, ms).unref(),
@@ -260,6 +282,12 @@ export async function proxyOf(cluster: Cluster, address = '127.0.0.1'): Promise<
   const certificate = await authority.issue({ commonName: 'proxy', ips: [address] });
   return new FaultProxy({ server: cluster.server, ca: authority.cert, certificate, address }).start();
 }
+
+const answerOf = async (got: IncomingMessage): Promise<Answer> => ({
+  status: got.statusCode ?? 502,
+  headers: headersOf(got),
+  body: await wholeOf(got),
+});
 
 async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -284,14 +312,23 @@ function forwarded({ headers }: Http2ServerRequest, body: Buffer): OutgoingHttpH
 const headersOf = ({ headers }: IncomingMessage): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));
 
-function refuse(answer: Http2ServerResponse, { code, retryAfter }: Extract<Fault, { kind: 'status' }>): void {
+function send(answer: Http2ServerResponse, { status, headers, body }: Answer): void {
+  if (isGone(answer)) return;
+  answer.writeHead(status, headers);
+  answer.end(body);
+}
+
+function refuse(
+  answer: Http2ServerResponse,
+  { code, retryAfter, message = 'injected' }: Extract<Fault, { kind: 'status' }>,
+): void {
   const reason = { 410: 'Expired', 429: 'TooManyRequests', 504: 'Timeout' }[code];
-  const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: 'injected', reason, code };
-  answer.writeHead(code, {
+  const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, reason, code };
+  const headers = {
     'content-type': 'application/json',
     ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
-  });
-  answer.end(JSON.stringify(status));
+  };
+  send(answer, { status: code, headers, body: Buffer.from(JSON.stringify(status)) });
 }
 
 function emptied(answer: Answer): Answer {
@@ -301,6 +338,17 @@ function emptied(answer: Answer): Answer {
   const { resourceVersion } = metadata;
   const body = JSON.stringify({ ...list, metadata: { resourceVersion }, items: [] });
   return { ...answer, body: Buffer.from(body) };
+}
+
+/** Whether nobody waits for it any more. An answer of HTTP/2 does not say so itself. */
+const isGone = (answer: Http2ServerResponse): boolean =>
+  // oxlint-disable-next-line typescript/no-unnecessary-condition -- an answer of HTTP/1 has no stream
+  answer.stream === undefined ? answer.destroyed : answer.stream.destroyed;
+
+/** Breaks the connection when this has left. */
+function breakAfter(answer: Http2ServerResponse, last: string | Buffer = ''): void {
+  if (last.length === 0) breakConnection(answer);
+  else answer.write(last, () => breakConnection(answer));
 }
 
 /** HTTP/2 carries many requests on one connection: all of them break. */

@@ -4,8 +4,8 @@ import type { WatchFault } from './fault.ts';
 export interface WatchSink {
   write(text: string): void;
   end(): void;
-  /** Breaks the connection. */
-  destroy(): void;
+  /** Breaks the connection, after a last piece. */
+  destroy(last?: string): void;
 }
 
 /** Passes the events of one watch on, a line each, and does to them what the fault of the moment says. */
@@ -16,7 +16,10 @@ export class WatchRelay {
   #fault: WatchFault | undefined;
   /** Lines of an answer come in pieces. */
   #rest = '';
+  /** Waits for its neighbour. */
   #held: string | undefined;
+  /** They come later. */
+  readonly #late = new Set<{ readonly line: string }>();
   #last: string | undefined;
   #count = 0;
   #isSilent = false;
@@ -37,7 +40,9 @@ export class WatchRelay {
     const held = this.#held;
     this.#held = undefined;
     if (held !== undefined) this.#send(held);
-    if (fault === undefined && this.#isSilent) this.#break();
+    // An event that begins after the fault does not overtake one that came before.
+    for (const late of this.#late) this.#arrive(late);
+    if (this.#isSilent && fault?.kind !== 'silence') this.#break();
   }
 
   push(text: string): void {
@@ -47,8 +52,9 @@ export class WatchRelay {
   }
 
   end(): void {
+    // Whoever hears nothing does not hear the end either.
+    if (this.#fault?.kind === 'silence') this.#isSilent = true;
     if (this.#isOver || this.#isSilent) return;
-    // A refusal is no line.
     if (this.#rest !== '' && this.#fault === undefined) this.#sink.write(this.#rest);
     this.#isOver = true;
     this.#sink.end();
@@ -70,11 +76,10 @@ export class WatchRelay {
   #disturb(line: string, fault: WatchFault): void {
     switch (fault.kind) {
       case 'delay':
-        this.#later(fault.ms, () => this.#send(line));
+        this.#delay(line, fault.ms);
         return;
       case 'truncate':
-        if (!this.#isOver) this.#sink.write(line.slice(0, Math.floor(line.length / 2)));
-        this.#break();
+        this.#break(line.slice(0, Math.floor(line.length / 2)));
         return;
       case 'duplicate':
         this.#send(line);
@@ -97,6 +102,16 @@ export class WatchRelay {
     }
   }
 
+  #delay(line: string, ms: number): void {
+    const late = { line };
+    this.#late.add(late);
+    this.#later(ms, () => this.#arrive(late));
+  }
+
+  #arrive(late: { readonly line: string }): void {
+    if (this.#late.delete(late)) this.#send(late.line);
+  }
+
   #swap(line: string): void {
     const held = this.#held;
     this.#held = held === undefined ? line : undefined;
@@ -109,10 +124,10 @@ export class WatchRelay {
     if (!this.#isOver) this.#sink.write(`${line}\n`);
   }
 
-  #break(): void {
+  #break(last?: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#sink.destroy();
+    this.#sink.destroy(last);
   }
 }
 
