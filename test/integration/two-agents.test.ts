@@ -1,9 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { parse, stringify } from 'yaml';
 
+import { adminToken, kubeconfigWith } from '../../faults/access.ts';
+import type { Asked } from '../../faults/proxy/fault.ts';
+import { type FaultProxy, proxyOf } from '../../faults/proxy/proxy.ts';
 import type { KubeObject } from '../../lab/kube-api.ts';
 import { agentLeaseName } from '../../src/api/agent-lease.ts';
 import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
@@ -13,7 +15,6 @@ import { ignoring } from '../../src/lib/errors.ts';
 import { nameIn } from '../../src/lib/process-life.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
-import { FaultProxy } from '../support/labs/fault-proxy.ts';
 
 /** Two agents of one virtual node, as real processes: one acts, whatever happens to either. */
 
@@ -23,9 +24,6 @@ const TIMEOUT_MS = 180_000;
 const LEASE_SECONDS = 4;
 const REPLICAS = 6;
 const LEASE = { namespace: 'kube-node-lease', name: agentLeaseName(NODE) };
-/** Questions, and what a process that only stands by says of itself. */
-const NO_WRITE = /tokenreviews|accessreviews|\/events/u;
-
 let lab: AgentLab;
 let folder: string;
 /** Between each agent and home, with what it has written there. */
@@ -33,14 +31,14 @@ const ways = new Map<string, { proxy: FaultProxy; file: string; writes: string[]
 /** What any agent has written over there. */
 const abroad: string[] = [];
 
-const isWrite = (method: string, path: string): boolean => method !== 'GET' && !NO_WRITE.test(path);
+/** Lets all pass, and notes writes, without what a process that only stands by says of itself. */
+function noted(writes: string[], { method, path, resource, isWrite }: Asked): undefined {
+  if (isWrite && resource !== 'events') writes.push(`${method} ${path}`);
+}
 
 beforeAll(async () => {
   lab = await AgentLab.up();
-  lab.proxy.judge((method, path) => {
-    if (isWrite(method, path)) abroad.push(`${method} ${path}`);
-    return 'pass';
-  });
+  lab.proxy.judge((asked) => noted(abroad, asked));
   folder = mkdtempSync(join(tmpdir(), 'tributary-two-'));
   for (const name of ['first', 'second']) await furnish(name);
 }, TIMEOUT_MS);
@@ -50,36 +48,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, TIMEOUT_MS);
 
-/** The proxy ends TLS, so its caller needs a token. */
 async function furnish(name: string): Promise<void> {
-  const { server, pki, api } = lab.homeCluster;
-  const certificate = await pki.authority.issue({ commonName: 'proxy', ips: ['127.0.0.1'] });
-  const proxy = await new FaultProxy({ server, ca: pki.authority.cert, certificate }).start();
+  const { homeCluster } = lab;
+  const proxy = await proxyOf(homeCluster);
   const writes: string[] = [];
-  proxy.judge((method, path) => {
-    if (isWrite(method, path)) writes.push(`${method} ${path}`);
-    return 'pass';
-  });
-  const subject = { kind: 'ServiceAccount', name: 'default', namespace: 'shop' };
-  const role = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
-  await api.apply({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'two-agents' },
-    roleRef: role,
-    subjects: [subject],
-  });
-  const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
-  const { body } = await api.call('POST', '/api/v1/namespaces/shop/serviceaccounts/default/token', asked);
-  const { status } = JSON.parse(body) as { status: { token: string } };
-  const kubeconfig = parse(readFileSync(lab.homeCluster.kubeconfig, 'utf8')) as {
-    clusters: { cluster: { server: string } }[];
-    users: { user: object }[];
-  };
-  for (const { cluster } of kubeconfig.clusters) cluster.server = proxy.url;
-  for (const user of kubeconfig.users) user.user = { token: status.token };
+  proxy.judge((asked) => noted(writes, asked));
+  const token = await adminToken(homeCluster, { namespace: 'shop', name: 'default' });
   const file = join(folder, name);
-  writeFileSync(file, stringify(kubeconfig));
+  writeFileSync(file, JSON.stringify(kubeconfigWith(homeCluster, proxy.url, token)));
   ways.set(name, { proxy, file, writes });
 }
 

@@ -32,6 +32,8 @@ const REF = { namespace: 'shop', name: 'offloading' };
 export class AwayBed {
   readonly lab: AgentLab;
   readonly complaints: string[] = [];
+  /** Requests since `heal`. */
+  passed = 0;
   #client: HttpClient | undefined;
   #lifecycle: Lifecycle | undefined;
 
@@ -137,11 +139,16 @@ export class AwayBed {
 
   /** Packets are swallowed: nothing is refused, and nothing comes back. */
   cut(): void {
-    this.lab.proxy.judge(() => 'hang');
+    this.lab.proxy.judge(() => ({ kind: 'silence' }));
   }
 
+  /** Requests pass again; those that were swallowed are not answered any more. */
   heal(): void {
-    this.lab.proxy.judge(() => 'pass');
+    this.passed = 0;
+    this.lab.proxy.judge(() => {
+      this.passed++;
+      return undefined;
+    });
   }
 
   async isNodeReady(): Promise<boolean> {

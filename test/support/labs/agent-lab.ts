@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import type { Cluster } from '../../../lab/cluster.ts';
 import { freePorts } from '../../../lab/free-ports.ts';
+import { type FaultProxy, proxyOf } from '../../../faults/proxy/proxy.ts';
 import { LABEL_PROVIDER } from '../../../src/api/names.ts';
 import { pods, secrets } from '../../../src/api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../../../src/api/virtual-node.ts';
@@ -17,7 +18,6 @@ import { createClient, type HttpClient } from '../../../src/kube/http-client.ts'
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { eventually } from '../eventually.ts';
 import type { BorrowedLab } from './borrowed-lab.ts';
-import { FaultProxy } from './fault-proxy.ts';
 import { applyYaml, borrowPair, printed } from './rights-cluster.ts';
 
 export const NODE = 'faulty';
@@ -66,9 +66,7 @@ export class AgentLab {
     const open = async (cluster: string): Promise<HttpClient> =>
       createClient(await parseKubeconfig(readFileSync(lab.cluster(cluster).kubeconfig, 'utf8')));
     const foreign = lab.cluster('foreign');
-    const { authority } = foreign.pki;
-    const certificate = await authority.issue({ commonName: 'proxy', ips: ['127.0.0.1'] });
-    const proxy = await new FaultProxy({ server: foreign.server, ca: authority.cert, certificate }).start();
+    const proxy = await proxyOf(foreign);
     const tenant = ['--peer', peer, '--namespace', 'tenant'];
     await applyYaml(
       foreign,
