@@ -8,7 +8,7 @@ export interface RunResult {
   readonly kills: number;
   /** Faults by kind, kills included. */
   readonly faults: ReadonlyMap<string, number>;
-  /** False: the write at which to kill was never made, so that nothing was tried. */
+  /** False: the write at which to kill was never made, so that no fault was tried. */
   readonly reached: boolean;
   readonly seconds: number;
 }
@@ -27,12 +27,18 @@ export interface CampaignOptions {
   readonly isOver?: () => boolean;
 }
 
+/**
+ * A run that was not reached does not count, unless something is wrong even so.
+ *
+ * @throws what a worker could not do, when the runs of the others have ended; no more are begun
+ */
 export async function campaign(options: CampaignOptions): Promise<void> {
   const { workers, runs, onResult, isOver = () => false } = options;
   const lists = [...options.lists];
   let begun = 0;
+  let hasFailed = false;
   const next = (list: Plans, reached: boolean): RunPlan | undefined => {
-    if (begun >= runs || isOver()) return undefined;
+    if (begun >= runs || hasFailed || isOver()) return undefined;
     const { value } = list.next(reached);
     if (value !== undefined) begun++;
     return value ?? undefined;
@@ -43,12 +49,21 @@ export async function campaign(options: CampaignOptions): Promise<void> {
       for (let plan = next(list, reached); plan !== undefined; plan = next(list, reached)) {
         const result = await runOrFail(worker, plan);
         ({ reached } = result);
-        if (reached) onResult(result);
+        if (reached || result.violations.length > 0) onResult(result);
         else begun--;
       }
     }
   };
-  await Promise.all(workers.map(work));
+  const ended = await Promise.allSettled(
+    workers.map(async (worker) =>
+      work(worker).catch((error: unknown) => {
+        hasFailed = true;
+        throw error;
+      }),
+    ),
+  );
+  const failed = ended.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }
 
 async function runOrFail(worker: Worker, plan: RunPlan): Promise<RunResult> {

@@ -52,15 +52,17 @@ export function compileProgram(
 
 /** The text with the edit made; fails unless what is to be replaced occurs exactly once. */
 export function edited(text: string, { file, find, replace }: Edit): string {
-  const count = text.split(find).length - 1;
+  const count = find === '' ? 0 : text.split(find).length - 1;
   if (count !== 1) throw new Error(`${file} has ${count} times, not once, what an edit replaces: ${find}`);
   return text.replace(find, () => replace);
 }
 
-/** Node's flags as in the image. */
+/** Node's flags as in the image, and a bounded heap. */
 export function imageFlags(): string[] {
   const text = readFileSync(join(repository, 'Dockerfile'), 'utf8');
-  const command = JSON.parse(/^ENTRYPOINT (\[.*\])$/mu.exec(text)?.[1] ?? '[]') as string[];
+  const entry = /^ENTRYPOINT (\[.*\])$/mu.exec(text)?.[1];
+  if (entry === undefined) throw new Error('the Dockerfile has no ENTRYPOINT in the form of a list');
+  const command = JSON.parse(entry) as string[];
   return ['--max-old-space-size=256', ...command.slice(1, -1)];
 }
 

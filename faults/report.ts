@@ -29,7 +29,7 @@ export class Report {
     const sum = faults.reduce((all, [, count]) => all + count, 0);
     return [
       `${this.#runs} runs, ${this.#kills} kills, ${sum} faults, ${this.#failed.length} runs with violations, in ${Math.round(seconds)} s`,
-      `faults: ${faults.map(([kind, count]) => `${count} ${kind}`).join(', ')}`,
+      `faults: ${faults.map(([kind, count]) => `${count} ${kind}`).join(', ') || 'none'}`,
     ].join('\n');
   }
 }
