@@ -125,6 +125,8 @@ export class Program {
         cwd: dirname(logFile),
       });
       this.#child = child;
+      // Without a listener a missing program would end this process; its missing process ID says it better.
+      child.on('error', () => undefined);
       if (child.pid === undefined) throw new Error(`${logFile}: cannot start ${program}`);
       return child.pid;
     } finally {

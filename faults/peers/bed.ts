@@ -147,19 +147,19 @@ function auditorOf(lab: Lab, { rome, milan }: Pair): AuditorProcess {
   return AuditorProcess.start(config, join(lab.spec.dataDirectory, 'audit.json'), lab.spec);
 }
 
-/** Who runs, for an auditor that comes later. */
+/** Who runs, for an auditor that comes later. One that does not hear it fails at the next command. */
 class Processes {
   readonly #running = new Set<number>();
   #auditor: AuditorProcess | undefined;
 
   readonly onStart = (pid: number): void => {
     this.#running.add(pid);
-    void this.#auditor?.watchProcess(pid);
+    this.#auditor?.watchProcess(pid).catch(() => undefined);
   };
 
   readonly onKill = (pid: number): void => {
     this.#running.delete(pid);
-    void this.#auditor?.killed(pid);
+    this.#auditor?.killed(pid).catch(() => undefined);
   };
 
   async tell(auditor: AuditorProcess): Promise<void> {

@@ -115,7 +115,8 @@ export class Lane {
   /** kill -9, announced to the auditor; does not wait. */
   kill(): void {
     const pid = this.agent.kill();
-    if (pid !== undefined) void this.auditor.killed(pid);
+    // An auditor that does not hear it fails at the next command.
+    if (pid !== undefined) this.auditor.killed(pid).catch(() => undefined);
   }
 
   /** The process has gone, if it was killed. */
@@ -166,6 +167,10 @@ async function furnish(bed: PodsBed, names: LaneNames, proxy: FaultProxy): Promi
   const where = ['--peer', peer, '--namespace', tenant];
   await bed.apply(bed.provider, bed.tributary('tenant', ...where, '--quota', QUOTA));
   const direct = bed.tributary('tenant-kubeconfig', ...where, '--kubeconfig', bed.provider.kubeconfig);
+  if (!direct.includes(bed.provider.server))
+    throw new Error(
+      `the tenant's kubeconfig does not name ${bed.provider.server}: no proxy can stand before it`,
+    );
   await bed.applyObjects(bed.home, [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
     {

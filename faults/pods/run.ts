@@ -5,7 +5,9 @@ import type { Violation } from '../auditor-process.ts';
 import type { RunResult } from '../campaign.ts';
 import { type Chance, chanceOf } from '../chance.ts';
 import { type KillPlan, nameOf, type RunPlan } from '../plan.ts';
+import type { Fault } from '../proxy/fault.ts';
 import { killAtWrite } from '../proxy/kill-at-write.ts';
+import type { FaultProxy } from '../proxy/proxy.ts';
 import { type Lane, sideOf } from './lane.ts';
 import { type RandomFault, randomRun } from './random.ts';
 import { NEEDS, operationOf, type Workload } from './workload.ts';
@@ -18,7 +20,7 @@ export async function run(lane: Lane, workload: Workload, plan: RunPlan): Promis
   await lane.auditor.begin(name);
   const before = countsOf(lane);
   let violations: readonly Violation[];
-  let happened: Happened = { kills: 0, reached: true };
+  let happened: Happened = { kills: 0 };
   try {
     happened =
       plan.kind === 'kill' ? await killed(lane, workload, plan) : await disturbed(lane, workload, plan.seed);
@@ -27,18 +29,20 @@ export async function run(lane: Lane, workload: Workload, plan: RunPlan): Promis
   } finally {
     lane.calm();
   }
-  await workload.tidy();
+  const untidy = await doneOrWrong(lane, async () => workload.tidy());
+  if (untidy !== undefined) violations = [...violations, untidy];
   const faults = new Map(
     [...countsOf(lane)].map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)] as const),
   );
   for (const kind of happened.others ?? []) faults.set(kind, (faults.get(kind) ?? 0) + 1);
+  faults.set('kill', happened.kills);
+  const reached = [...faults.values()].some((count) => count > 0);
   const seconds = (performance.now() - began) / 1000;
-  return { name, violations, kills: happened.kills, faults, reached: happened.reached, seconds };
+  return { name, violations, kills: happened.kills, faults, reached, seconds };
 }
 
 interface Happened {
   readonly kills: number;
-  readonly reached: boolean;
   /** Faults that no proxy has counted. */
   readonly others?: readonly string[];
   /** It never came to what was asked for. */
@@ -55,7 +59,7 @@ async function killed(lane: Lane, workload: Workload, plan: KillPlan): Promise<H
   });
   const reached = await restarted();
   lane.calm();
-  return { kills: reached ? 1 : 0, reached, ...(wrong !== undefined && { wrong }) };
+  return { kills: reached ? 1 : 0, ...(wrong !== undefined && { wrong }) };
 }
 
 /** Undefined when it is done. That it never was counts against I7: everything converges. */
@@ -81,7 +85,7 @@ async function disturbed(lane: Lane, workload: Workload, seed: number): Promise<
     await asked;
     await workload.done(operation);
   });
-  return { kills, reached: true, others, ...(wrong !== undefined && { wrong }) };
+  return { kills, others, ...(wrong !== undefined && { wrong }) };
 }
 
 type Ending = () => Promise<{ kills: number; others: readonly string[] }>;
@@ -102,10 +106,7 @@ function begin(lane: Lane, fault: RandomFault, chance: Chance): Ending {
       for (const proxy of proxies) proxy.disturbWatches(fault.fault);
       return NOTHING;
     case 'cold':
-      for (const proxy of proxies) proxy.judge((asked) => (asked.isList ? fault.fault : undefined));
-      lane.kill();
-      void lane.restarted();
-      return async () => Promise.resolve({ kills: 1, others: [] });
+      return startedCold(lane, proxies, fault.fault);
     case 'away':
       for (const proxy of proxies) {
         proxy.judge(() => ({ kind: 'silence' }));
@@ -113,8 +114,10 @@ function begin(lane: Lane, fault: RandomFault, chance: Chance): Ending {
       }
       return async () => Promise.resolve({ kills: 0, others: ['partition'] });
     case 'cut':
-      for (const proxy of proxies) proxy.cutAll();
-      return NOTHING;
+      return async () => {
+        for (const proxy of proxies) proxy.cutAll();
+        return Promise.resolve({ kills: 0, others: [] });
+      };
     case 'stop':
       lane.agent.signal('SIGSTOP');
       return async () => {
@@ -124,6 +127,29 @@ function begin(lane: Lane, fault: RandomFault, chance: Chance): Ending {
     default:
       return killedAgain(lane, chance);
   }
+}
+
+/** How long a program may take to its first list, and what comes after it has the fault as well. */
+const FIRST_LIST_MS = 30_000;
+const LISTS_MS = 500;
+
+/** Lists have the fault from the start of a program on, however long it takes to come to the first one. */
+function startedCold(lane: Lane, proxies: readonly FaultProxy[], fault: Fault): Ending {
+  const met = Promise.withResolvers<void>();
+  for (const proxy of proxies)
+    proxy.judge(({ isList }) => {
+      if (!isList) return undefined;
+      met.resolve();
+      return fault;
+    });
+  const restarted = lane.restarted();
+  restarted.catch(() => undefined);
+  return async () => {
+    await restarted;
+    await Promise.race([met.promise, sleep(FIRST_LIST_MS)]);
+    await sleep(LISTS_MS);
+    return { kills: 1, others: [] };
+  };
 }
 
 /** Kills the agent again and again at random moments, until it is told to end. */
@@ -137,6 +163,7 @@ function killedAgain(lane: Lane, chance: Chance): Ending {
       kills++;
     }
   })();
+  killing.catch(() => undefined);
   return async () => {
     over.abort();
     await killing;

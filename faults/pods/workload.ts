@@ -63,6 +63,8 @@ export class Workload {
   #settings = 0;
   #replicas = REPLICAS;
   #hasPods = false;
+  /** The pod whose body was lost last. */
+  #lost = '';
 
   constructor(lane: Lane) {
     this.#lane = lane;
@@ -253,6 +255,7 @@ export class Workload {
       ({ metadata }) => metadata.deletionTimestamp === undefined,
     );
     if (body === undefined) throw new Error(`there is no pod in ${this.#lane.tenant}`);
+    this.#lost = body.metadata.name;
     await this.#lane.auditor.lost('provider', body.metadata.uid);
     await this.#remove(this.#provider, `/api/v1/namespaces/${this.#lane.tenant}/pods/${body.metadata.name}`);
   }
@@ -309,6 +312,17 @@ export class Workload {
   /** What an operation asks for besides the pods of the Deployment. */
   async #wrongExtras(operation: Operation): Promise<string[]> {
     const { namespace, tenant } = this.#lane;
+    if (operation === 'lose') {
+      // Until that is known at home, all seems to be right.
+      const pod = await this.#home.get<PodObject>(`/api/v1/namespaces/${namespace}/pods/${this.#lost}`);
+      return pod === undefined || pod.status?.phase === 'Failed'
+        ? []
+        : [`the pod ${this.#lost}, whose body was lost, is ${pod.status?.phase}`];
+    }
+    if (operation === 'force') {
+      const body = await this.#provider.get<PodObject>(`/api/v1/namespaces/${tenant}/pods/forced`);
+      return body === undefined ? [] : ['the body of the pod forced is still there'];
+    }
     if (operation === 'configure') {
       const path = `/api/v1/namespaces/${tenant}/configmaps/settings`;
       const copy = await this.#provider.get<{ data?: { value?: string } }>(path);

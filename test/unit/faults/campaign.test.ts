@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 
 import { campaign, type CampaignOptions, type RunResult, type Worker } from '../../../faults/campaign.ts';
-import { listed, nameOf, planOf, type Plans, type RunPlan } from '../../../faults/plan.ts';
+import { listed, nameOf, planOf, type Plans, randomFrom, type RunPlan } from '../../../faults/plan.ts';
 
 const VIOLATION = { invariant: 'I7', what: 'no rest' };
 
@@ -82,6 +82,12 @@ test('a run that was not reached does not count', async () => {
 test('but what went wrong in it is reported, and counts', async () => {
   const wrong: Worker = async (plan) => resultOf(plan, { reached: false, violations: [VIOLATION] });
   expect((await carriedOut({ lists: [list(1, 2, 3)], runs: 2 }, [wrong])).reported).toEqual([1, 2]);
+});
+
+test('when no fault reaches anything any more, that is an error', async () => {
+  const never: Worker = async (plan) => resultOf(plan, { reached: false });
+  const all = carriedOut({ lists: [randomFrom(1)], runs: 1 }, [never]);
+  await expect(all).rejects.toThrow('no fault has reached anything in the last 200 runs');
 });
 
 test('a list learns whether its run was reached', async () => {
