@@ -4,6 +4,8 @@ import type { RunResult } from './campaign.ts';
 export class Report {
   #runs = 0;
   #kills = 0;
+  /** Runs whose fault nothing has met. */
+  #idle = 0;
   readonly #faults = new Map<string, number>();
   readonly #failed: RunResult[] = [];
 
@@ -12,6 +14,7 @@ export class Report {
     this.#kills += result.kills;
     for (const [kind, count] of result.faults)
       if (count > 0) this.#faults.set(kind, (this.#faults.get(kind) ?? 0) + count);
+    if ([...result.faults.values()].every((count) => count === 0)) this.#idle++;
     if (result.violations.length > 0) this.#failed.push(result);
   }
 
@@ -29,7 +32,7 @@ export class Report {
     const sum = faults.reduce((all, [, count]) => all + count, 0);
     return [
       `${this.#runs} runs, ${this.#kills} kills, ${sum} faults, ${this.#failed.length} runs with violations, in ${Math.round(seconds)} s`,
-      `faults: ${faults.map(([kind, count]) => `${count} ${kind}`).join(', ') || 'none'}`,
+      `faults: ${faults.map(([kind, count]) => `${count} ${kind}`).join(', ') || 'none'}; ${this.#idle} runs met none`,
     ].join('\n');
   }
 }

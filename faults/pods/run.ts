@@ -20,7 +20,7 @@ export async function run(lane: Lane, workload: Workload, plan: RunPlan): Promis
   await lane.auditor.begin(name);
   const before = countsOf(lane);
   let violations: readonly Violation[];
-  let happened: Happened = { kills: 0 };
+  let happened: Happened = { kills: 0, reached: true };
   try {
     happened =
       plan.kind === 'kill' ? await killed(lane, workload, plan) : await disturbed(lane, workload, plan.seed);
@@ -36,13 +36,13 @@ export async function run(lane: Lane, workload: Workload, plan: RunPlan): Promis
   );
   for (const kind of happened.others ?? []) faults.set(kind, (faults.get(kind) ?? 0) + 1);
   faults.set('kill', happened.kills);
-  const reached = [...faults.values()].some((count) => count > 0);
   const seconds = (performance.now() - began) / 1000;
-  return { name, violations, kills: happened.kills, faults, reached, seconds };
+  return { name, violations, kills: happened.kills, faults, reached: happened.reached, seconds };
 }
 
 interface Happened {
   readonly kills: number;
+  readonly reached: boolean;
   /** Faults that no proxy has counted. */
   readonly others?: readonly string[];
   /** It never came to what was asked for. */
@@ -59,7 +59,7 @@ async function killed(lane: Lane, workload: Workload, plan: KillPlan): Promise<H
   });
   const reached = await restarted();
   lane.calm();
-  return { kills: reached ? 1 : 0, ...(wrong !== undefined && { wrong }) };
+  return { kills: reached ? 1 : 0, reached, ...(wrong !== undefined && { wrong }) };
 }
 
 /** Undefined when it is done. That it never was counts against I7: everything converges. */
@@ -85,7 +85,7 @@ async function disturbed(lane: Lane, workload: Workload, seed: number): Promise<
     await asked;
     await workload.done(operation);
   });
-  return { kills, others, ...(wrong !== undefined && { wrong }) };
+  return { kills, reached: true, others, ...(wrong !== undefined && { wrong }) };
 }
 
 type Ending = () => Promise<{ kills: number; others: readonly string[] }>;

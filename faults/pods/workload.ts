@@ -311,35 +311,51 @@ export class Workload {
 
   /** What an operation asks for besides the pods of the Deployment. */
   async #wrongExtras(operation: Operation): Promise<string[]> {
-    const { namespace, tenant } = this.#lane;
-    if (operation === 'lose') {
-      // Until that is known at home, all seems to be right.
-      const pod = await this.#home.get<PodObject>(`/api/v1/namespaces/${namespace}/pods/${this.#lost}`);
-      return pod === undefined || pod.status?.phase === 'Failed'
-        ? []
-        : [`the pod ${this.#lost}, whose body was lost, is ${pod.status?.phase}`];
+    switch (operation) {
+      case 'configure':
+        return this.#wrongCopy();
+      case 'finish':
+        return this.#unless('once', 'Succeeded');
+      case 'rename':
+        return this.#unless('named', 'Running');
+      case 'lose': {
+        // Until the loss is known at home, all seems to be right.
+        const phase = await this.#phaseOf('home', this.#lost);
+        return phase === undefined || phase === 'Failed'
+          ? []
+          : [`the pod ${this.#lost}, whose body was lost, is ${phase}`];
+      }
+      case 'force': {
+        const phase = await this.#phaseOf('provider', 'forced');
+        return phase === undefined ? [] : [`the body of the pod forced is still there, and ${phase}`];
+      }
+      default:
+        return [];
     }
-    if (operation === 'force') {
-      const body = await this.#provider.get<PodObject>(`/api/v1/namespaces/${tenant}/pods/forced`);
-      return body === undefined ? [] : ['the body of the pod forced is still there'];
-    }
-    if (operation === 'configure') {
-      const path = `/api/v1/namespaces/${tenant}/configmaps/settings`;
-      const copy = await this.#provider.get<{ data?: { value?: string } }>(path);
-      const value = copy?.data?.value;
-      return value === String(this.#settings)
-        ? []
-        : [`the copy of the ConfigMap says ${value}, not ${this.#settings}`];
-    }
-    const bare = { finish: ['once', 'Succeeded'], rename: ['named', 'Running'] }[
-      operation as 'finish' | 'rename'
-    ];
-    if (bare === undefined) return [];
-    const [name = '', phase] = bare;
-    const pod = await this.#home.get<PodObject>(`/api/v1/namespaces/${namespace}/pods/${name}`);
-    if (pod?.status?.phase === phase) return [];
-    const body = await this.#provider.get<PodObject>(`/api/v1/namespaces/${tenant}/pods/${name}`);
-    return [`the pod ${name} is ${pod?.status?.phase}, not ${phase}, and its body ${body?.status?.phase}`];
+  }
+
+  async #wrongCopy(): Promise<string[]> {
+    const path = `/api/v1/namespaces/${this.#lane.tenant}/configmaps/settings`;
+    const copy = await this.#provider.get<{ data?: { value?: string } }>(path);
+    const value = copy?.data?.value;
+    return value === String(this.#settings)
+      ? []
+      : [`the copy of the ConfigMap says ${value}, not ${this.#settings}`];
+  }
+
+  async #unless(name: string, wanted: string): Promise<string[]> {
+    const phase = await this.#phaseOf('home', name);
+    if (phase === wanted) return [];
+    const body = await this.#phaseOf('provider', name);
+    return [`the pod ${name} is ${phase}, not ${wanted}, and its body ${body}`];
+  }
+
+  /** Undefined: there is no such pod. */
+  async #phaseOf(side: 'home' | 'provider', name: string): Promise<string | undefined> {
+    const [api, namespace] =
+      side === 'home' ? [this.#home, this.#lane.namespace] : [this.#provider, this.#lane.tenant];
+    const pod = await api.get<PodObject>(`/api/v1/namespaces/${namespace}/pods/${name}`);
+    return pod === undefined ? undefined : (pod.status?.phase ?? 'Pending');
   }
 
   /** Removes what an operation has made besides. */

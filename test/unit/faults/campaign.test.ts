@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 
 import { campaign, type CampaignOptions, type RunResult, type Worker } from '../../../faults/campaign.ts';
-import { listed, nameOf, planOf, type Plans, randomFrom, type RunPlan } from '../../../faults/plan.ts';
+import { listed, nameOf, planOf, type Plans, type RunPlan } from '../../../faults/plan.ts';
 
 const VIOLATION = { invariant: 'I7', what: 'no rest' };
 
@@ -63,7 +63,7 @@ test('workers have a list each; one that is done takes the next', async () => {
 test('a list that is there several times is shared, and no run of it is carried out twice', async () => {
   const both = list(1, 2, 3, 4, 5);
   const { reported, done } = await carriedOut({ lists: [both, both], runs: 99 }, [good, good]);
-  expect(reported.toSorted()).toEqual([1, 2, 3, 4, 5]);
+  expect(reported.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5]);
   expect(done.map(({ length }) => length > 0)).toEqual([true, true]);
 });
 
@@ -82,12 +82,6 @@ test('a run that was not reached does not count', async () => {
 test('but what went wrong in it is reported, and counts', async () => {
   const wrong: Worker = async (plan) => resultOf(plan, { reached: false, violations: [VIOLATION] });
   expect((await carriedOut({ lists: [list(1, 2, 3)], runs: 2 }, [wrong])).reported).toEqual([1, 2]);
-});
-
-test('when no fault reaches anything any more, that is an error', async () => {
-  const never: Worker = async (plan) => resultOf(plan, { reached: false });
-  const all = carriedOut({ lists: [randomFrom(1)], runs: 1 }, [never]);
-  await expect(all).rejects.toThrow('no fault has reached anything in the last 200 runs');
 });
 
 test('a list learns whether its run was reached', async () => {

@@ -24,18 +24,19 @@ test('the sum of all runs, the most frequent fault first', () => {
     ['cut', 0],
   ]);
   report.add(result('b', { kills: 2, faults, violations: [VIOLATION] }));
+  report.add(result('c', { faults: new Map([['cut', 0]]) }));
   expect(report.summary(61.6).split('\n')).toEqual([
-    '2 runs, 3 kills, 10 faults, 1 runs with violations, in 62 s',
-    'faults: 7 delay, 3 kill',
+    '3 runs, 3 kills, 10 faults, 1 runs with violations, in 62 s',
+    'faults: 7 delay, 3 kill; 1 runs met none',
   ]);
-  expect(report.runs).toBe(2);
+  expect(report.runs).toBe(3);
   expect(report.failed.map(({ name }) => name)).toEqual(['b']);
 });
 
 test('nothing was tried', () => {
   expect(new Report().summary(0).split('\n')).toEqual([
     '0 runs, 0 kills, 0 faults, 0 runs with violations, in 0 s',
-    'faults: none',
+    'faults: none; 0 runs met none',
   ]);
 });
 
