@@ -146,16 +146,21 @@ export class FaultProxy {
   }
 
   async #disturbed(exchange: Exchange, fault: Fault): Promise<void> {
-    const { answer, asked: what } = exchange;
+    const { isWatch } = exchange.asked;
     if (fault.kind === 'stale' || fault.kind === 'empty') {
       await this.#falseList(exchange, fault.kind);
       return;
     }
-    if (what.isWatch && (fault.kind === 'truncate' || fault.kind === 'duplicate')) {
+    if (isWatch && (fault.kind === 'truncate' || fault.kind === 'duplicate')) {
       await this.#pass(exchange);
       return;
     }
     this.#count(fault.kind);
+    await this.#inject(exchange, fault);
+  }
+
+  async #inject(exchange: Exchange, fault: Exclude<Fault, { kind: 'stale' | 'empty' }>): Promise<void> {
+    const { answer } = exchange;
     switch (fault.kind) {
       case 'delay':
         await sleep(fault.ms);
