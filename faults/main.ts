@@ -99,7 +99,9 @@ const problems = await suite({
   onResult,
   isOver: () => values.planted && found.size === PLANTED.length,
 });
-for (const problem of problems) say(`ended early: ${problem}`);
+if (report.runs < only.length && !isPlanted)
+  problems.push(`${only.length - report.runs} of the named runs never came to the write at which to kill`);
+for (const problem of problems) say(`not all was tried: ${problem}`);
 console.log(report.summary(seconds()));
 if (values.planted) {
   const missed = PLANTED.filter(({ name }) => !found.has(name)).map(({ name }) => name);
