@@ -9,6 +9,7 @@ import type { Daemon } from './daemon.ts';
 
 const READY_TIMEOUT_MS = 120_000;
 const DATA_FLAG = '--data-dir=';
+const IN_USE = /address already in use/;
 /**
  * They hold views of the API server, and are started again, as in a real restore. kwok is not, as kubelets are not; a new one would
  * also miss what happens to pods before it holds the Leases of its nodes.
@@ -57,7 +58,11 @@ async function restore(
   await whileDown?.();
   etcd.start();
   apiServer.start();
-  const isReady = async (): Promise<boolean> => cluster.api.isReady();
+  const isReady = async (): Promise<boolean> => {
+    // While nobody listened, a test beside this one may have tried whether the port is free.
+    if (apiServer.id === undefined && IN_USE.test(apiServer.tail())) apiServer.start();
+    return cluster.api.isReady();
+  };
   await apiServer.waitFor('/readyz', isReady, { timeoutMs: READY_TIMEOUT_MS, signal });
   // After /readyz, as at the first start.
   for (const daemon of dependents) daemon.start();
