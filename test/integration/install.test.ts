@@ -117,6 +117,13 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   await withoutOurKinds(lab.cluster);
   await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
+  // Controllers give each namespace an account and the certificate of the cluster.
+  for (const path of ['configmaps/kube-root-ca.crt', 'serviceaccounts/default']) {
+    await awaited(
+      `shop has ${path}`,
+      async () => (await lab.cluster.api.get(`/api/v1/namespaces/shop/${path}`)) !== undefined,
+    );
+  }
   before = await allObjects(lab.cluster);
 });
 
