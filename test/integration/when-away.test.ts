@@ -17,7 +17,7 @@ import { AwayBed } from './support/away-bed.ts';
  */
 
 const TIMEOUT_MS = 300_000;
-const GRACE_SECONDS = 5;
+const GRACE_SECONDS = 10;
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 const WAIT = { deadlineMs: 90_000 };
 
