@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 import { expect, test } from '@jest/globals';
 
+import { OPERATIONS } from '../../faults/pods/workload.ts';
 import { short } from '../support/long.ts';
 import { testSeed } from '../support/seed.ts';
 
@@ -14,18 +15,7 @@ const SEED = testSeed(20_264);
 
 /** Of each operation one, at writes that are always made. */
 const KILLED = Array.from({ length: KILLS }, (_, index) => {
-  const operations = [
-    'create',
-    'update',
-    'scale',
-    'configure',
-    'finish',
-    'lose',
-    'rename',
-    'force',
-    'delete',
-  ];
-  const operation = operations[index % operations.length];
+  const operation = OPERATIONS[index % OPERATIONS.length];
   // Of a ConfigMap nothing is written at home.
   const side = index % 2 === 0 || operation === 'configure' ? 'provider' : 'home';
   const when = index % 3 === 0 ? 'after' : 'before';

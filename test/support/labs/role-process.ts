@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { kubeconfigWith } from '../../../faults/access.ts';
 import type { Agent } from '../../../src/agent/parts.ts';
 import { type Role, ROLES } from '../../../src/agent/roles.ts';
 import type { AccountRef } from '../../../src/api/rbac.ts';
@@ -47,7 +48,11 @@ export class RoleProcess {
     const folder = await mkdtemp(join(tmpdir(), 'tributary-role-'));
     const kubeconfig = join(folder, 'kubeconfig');
     const { token } = await cluster.tokenOf(account);
-    await writeFile(kubeconfig, JSON.stringify(kubeconfigOf(cluster, token)), { mode: 0o600 });
+    await writeFile(
+      kubeconfig,
+      JSON.stringify(kubeconfigWith(cluster.cluster, cluster.cluster.server, token)),
+      { mode: 0o600 },
+    );
     const lines: LogLine[] = [];
     const counts = noLines();
     const sink: LogSink = {
@@ -85,16 +90,4 @@ export class RoleProcess {
     await agent?.stop();
     await rm(folder, { recursive: true });
   }
-}
-
-function kubeconfigOf({ cluster: { server, pki } }: RightsCluster, token: string): object {
-  const authority = Buffer.from(pki.authority.cert).toString('base64');
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'x',
-    clusters: [{ name: 'x', cluster: { server, 'certificate-authority-data': authority } }],
-    users: [{ name: 'x', user: { token } }],
-    contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
-  };
 }
