@@ -3,6 +3,7 @@ import type { Pod } from '../api/wire.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { homeReferenceName, podReferences } from './forge/references.ts';
+import { tokenSecretUid } from './forge/tokens.ts';
 import { podKey, referenceKey } from './home-pods.ts';
 import type { Wired } from './wired.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf } from './storage/connect.ts';
@@ -15,8 +16,6 @@ import {
   openMirror,
   wakeDraining,
 } from './reflect/connect.ts';
-
-const TOKEN_SECRET = /^tributary-token-([0-9a-f-]{36})$/u;
 
 /** Says which change of which cache concerns which key of which controller. */
 export function connect(provider: Wired): void {
@@ -66,7 +65,8 @@ function connectHomePods(provider: Wired): void {
   });
 }
 
-function addDependents({ controllers }: Wired, pod: Pod): void {
+/** What the pod needs over there is looked at again. */
+export function addDependents({ controllers }: Pick<Wired, 'controllers'>, pod: Pod): void {
   const namespace = pod.metadata.namespace ?? '';
   for (const { kind, name } of podReferences(pod))
     controllers.reflect.add(referenceKey(kind, namespace, name));
@@ -74,7 +74,7 @@ function addDependents({ controllers }: Wired, pod: Pod): void {
 }
 
 function connectTenants(provider: Wired): void {
-  const { tenants, homePods, controllers, nodeName, reflector } = provider;
+  const { tenants, homePods, controllers, nodeName, reflector, tokens } = provider;
   const mirrored = mirrorListener(provider);
   tenants.listen({
     ...mirrored,
@@ -102,10 +102,12 @@ function connectTenants(provider: Wired): void {
     reference: (side, kind, homeNamespace, name) => {
       // It may have been the last thing that kept a namespace that is being taken out.
       if (side === 'remote' && !provider.namespaces.isAsked(homeNamespace)) controllers.node.add(nodeName);
-      const uid = side === 'remote' && kind === 'Secret' ? TOKEN_SECRET.exec(name)?.[1] : undefined;
+      const uid = side === 'remote' && kind === 'Secret' ? tokenSecretUid(name) : undefined;
       if (uid !== undefined) {
-        controllers.tokens.add(`${homeNamespace}/${uid}`);
-        for (const pod of homePods.byIndex('uid', uid)) controllers.pods.add(podKey(pod));
+        for (const owner of new Set([uid, tokens.ownerOf(homeNamespace, uid)])) {
+          controllers.tokens.add(`${homeNamespace}/${owner}`);
+          for (const pod of homePods.byIndex('uid', owner)) controllers.pods.add(podKey(pod));
+        }
         return;
       }
       const homeName = side === 'home' ? name : homeReferenceName(kind, name);
@@ -141,7 +143,7 @@ function enqueueCopies({ controllers }: Wired, { mapping, caches }: Tenant): voi
   const { homeNamespace } = mapping;
   for (const kind of ['ConfigMap', 'Secret'] as const) {
     for (const { metadata } of caches[kind].remote.list()) {
-      const uid = TOKEN_SECRET.exec(metadata.name)?.[1];
+      const uid = tokenSecretUid(metadata.name);
       if (uid === undefined) {
         const name = homeReferenceName(kind, metadata.name);
         controllers.reflect.add(referenceKey(kind, homeNamespace, name));

@@ -48,7 +48,7 @@ import { ReturnedPods } from './returned-pods.ts';
 import { Siblings } from './siblings.ts';
 import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
-import { connect, enqueueReturned, openingTenants } from './connect.ts';
+import { addDependents, connect, enqueueReturned, openingTenants } from './connect.ts';
 
 interface ProviderOptions extends Basics {
   /** As read at start. Its node name never changes; changes of the rest are followed. */
@@ -243,13 +243,10 @@ export class Provider {
   }
 
   #createReturned(): ReturnedPods {
-    const { home, clock, log } = this.#options;
     return new ReturnedPods({
-      home,
+      ...this.#options,
       network: this.network,
       onChange: (tenantNamespace, pod) => enqueueReturned(this, tenantNamespace, pod),
-      clock,
-      log,
     });
   }
 
@@ -360,6 +357,7 @@ export class Provider {
   #createTokens(parts: CommonParts): TokenReconciler {
     return new TokenReconciler({
       ...parts,
+      kept: this.restores.kept,
       virtualNode: this.#options.virtualNode.metadata.name,
       homeApiServer: () => this.homeApiServer,
       wake: (key) => this.controllers.pods.add(key),
@@ -375,6 +373,7 @@ export class Provider {
       references: (pod) => referenceState(pod, this),
       losses: new LossBudget(clock),
       kept: this.restores.kept,
+      onAdopted: (home) => addDependents(this, home),
       room: new RoomRefusals({
         ...parts,
         room: this.room,

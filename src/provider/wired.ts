@@ -13,6 +13,7 @@ import type { Room } from './node/room.ts';
 import type { HomeNodePorts } from './node-ports.ts';
 import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import type { Reflector } from './reflect/reflector.ts';
+import type { TokenReconciler } from './reflect/tokens.ts';
 import type { PolicyStates } from './policy-states.ts';
 import type { Siblings } from './siblings.ts';
 import type { Storage } from './storage/storage.ts';
@@ -35,6 +36,7 @@ export interface Wired {
   readonly nodePorts: HomeNodePorts;
   readonly reflector: Reflector;
   readonly troubles: MirrorTroubles;
+  readonly tokens: TokenReconciler;
   readonly events: EventsHome;
   readonly storage: Storage;
   readonly policies: PolicyStates;

@@ -13,8 +13,10 @@ import {
   LABEL_VIRTUAL_NODE,
   TAINT_VIRTUAL_NODE,
 } from '../../src/api/names.ts';
-import { leases, pods } from '../../src/api/resources.ts';
+import { leases, pods, secrets } from '../../src/api/resources.ts';
+import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { Pod } from '../../src/api/wire.ts';
+import { mountedTokens } from '../../src/provider/forge/tokens.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { parseHolder, parseMark } from '../../src/provider/restored/marks.ts';
 import { eventually } from '../support/eventually.ts';
@@ -36,6 +38,9 @@ beforeAll(async () => {
   // As short as the provider's policy permits: it is renewed every three seconds.
   await lab.foreign.create(leases, { metadata: FOREIGN_LEASE, spec: { leaseDurationSeconds: 10 } });
   await lab.start(AGENT);
+  // Pods get tokens for the API server of home: such a way is known.
+  const body = { spec: { homeApiServer: { host: '192.0.2.9', port: 6443 } } };
+  await lab.home.patch(virtualNodes, { name: NODE }, { type: 'merge', body });
   await lab.ready();
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);
@@ -117,6 +122,27 @@ async function rolledOut(image: string): Promise<void> {
   }
 }
 
+/** Of which home pods the tokens are that the body of `db-0` mounts. */
+async function boundTo(): Promise<(string | undefined)[]> {
+  const body = (await lab.pods('foreign')).find((pod) => imageOf(pod) === 'db:1');
+  const mounted = body && mountedTokens(body);
+  if (mounted === undefined) return [];
+  const { data = {} } = await lab.foreign.get(secrets, { namespace: 'tenant', name: mounted.secret });
+  return [...mounted.keys].map((key) => {
+    const jwt = Buffer.from(data[key] ?? '', 'base64').toString();
+    const payload = Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString();
+    const claims = JSON.parse(payload || '{}') as { 'kubernetes.io'?: { pod?: { uid?: string } } };
+    return claims['kubernetes.io']?.pod?.uid;
+  });
+}
+
+const hasItsTokens = async (): Promise<void> =>
+  eventually('the tokens of db-0 are bound to the home pod that has its body', async () => {
+    const owner = (await lab.pods('home')).find((pod) => imageOf(pod) === 'db:1' && isReady(pod));
+    const bound = await boundTo();
+    return bound.length > 0 && bound.every((uid) => uid === owner?.metadata.uid);
+  });
+
 interface Counts {
   home: number;
   foreign: number;
@@ -163,6 +189,7 @@ async function rollOutWithBackup(side: 'home' | 'foreign', from: string, to: str
     return found !== undefined && found.metadata.uid !== database?.metadata.uid;
   });
   await rolledOut(to);
+  await hasItsTokens();
   await renewedSince(before);
   return snapshot;
 }
@@ -225,6 +252,7 @@ test.each(CASES)(
       );
       expect(known.length).toBeGreaterThanOrEqual(3);
       expect(known.map(life).filter((one) => !now.has(one))).toEqual([]);
+      await hasItsTokens();
       await eventually(
         'nothing is kept any more',
         async () => (await lab.condition('Restored')) === undefined,

@@ -5,11 +5,13 @@ import { appliedOf, readApplied } from './applied.ts';
 import type { ForgeContext } from './context.ts';
 import { isResult } from './made-anew.ts';
 import { forgePod } from './pod.ts';
+import { hasFixedToken, mountedTokens, namedLikeBody, tokenSecretName, withTokensOf } from './tokens.ts';
 
 /**
  * Whether the remote pod of another home pod, of the same name, is what would be made for this one: it then serves it as well, and
- * need not end. What the foreign cluster's admission has added does not count. A pod that knows its UID, or has a token that is
- * bound to it, is another one. Pure.
+ * need not end. What the foreign cluster's admission has added does not count. A pod that knows its UID is another one. Tokens are
+ * bound to the UID, too, but are renewed in the Secret that the body mounts (reflect/tokens.ts); not so where a file of one is
+ * mounted alone. Pure.
  */
 export function isBodyFor(home: Pod, remote: Pod, context: ForgeContext): boolean {
   const isAlive = remote.metadata.deletionTimestamp === undefined && !isFinished(remote) && !isResult(remote);
@@ -17,9 +19,18 @@ export function isBodyFor(home: Pod, remote: Pod, context: ForgeContext): boolea
   const [wanted, given] = [appliedOf(home), readApplied(remote)];
   if (given === undefined || given.digest !== wanted.digest || !deepEqual(given.images, wanted.images))
     return false;
-  const { spec } = forgePod(home, context);
-  const shown = { ...spec, ...imageless(spec?.containers, spec?.initContainers) };
-  return isWithin(shown, remote.spec);
+  return !hasFixedToken(home) && isWithin(wantedSpec(home, remote, context), remote.spec);
+}
+
+/** What would be made now, by the names that the remote pod has for volumes and Secrets. */
+function wantedSpec(home: Pod, remote: Pod, context: ForgeContext): unknown {
+  const { spec } = forgePod(namedLikeBody(home, remote), context);
+  const own = tokenSecretName(home.metadata.uid);
+  return {
+    ...spec,
+    ...imageless(spec?.containers, spec?.initContainers),
+    volumes: withTokensOf(spec?.volumes ?? [], own, mountedTokens(remote)?.secret ?? own),
+  };
 }
 
 /** What was asked for is compared instead: the foreign cluster may name its images otherwise. */

@@ -29,6 +29,8 @@ export async function collectRemote(
     ({ mapping }) => mapping.tenantNamespace === remote.metadata.namespace,
   );
   if (tenant === undefined) return {};
+  // As it was decided. A restore that is noticed below changes that: the body may serve the home pod that has its name.
+  const wasKept = kept.isKept(remote);
   const { homeNamespace } = tenant.mapping;
   const owner = await home
     .get(pods, { namespace: homeNamespace, name: remote.metadata.name }, { signal })
@@ -40,8 +42,7 @@ export async function collectRemote(
     return { requeueAfterMs: RELIST_WAIT_MS };
   }
   const keepMs = await kept.keepMs(remote, signal);
-  // Only what was decided in knowledge of the restore: else the body may still serve the home pod that has its name.
-  const mayGo = isInTheWay && owner !== undefined && kept.isKept(remote);
+  const mayGo = isInTheWay && owner !== undefined && wasKept && kept.isKept(remote);
   if (keepMs > 0 && !mayGo) return { requeueAfterMs: keepMs };
   await remotes.delete(remote, FORCED_GRACE_SECONDS, signal);
   return {};

@@ -44,6 +44,8 @@ interface PodReconcilerOptions extends CommonParts {
   losses: LossBudget;
   room: Pick<RoomRefusals, 'refused' | 'admitted'>;
   kept: Pick<KeptBodies, 'isKept' | 'keepMs' | 'release'>;
+  /** That home pod has taken over the body of one that is gone. */
+  onAdopted: (home: Pod) => void;
   /** For how long a loss is not to be believed yet, because this cluster has been away; see HomeReturn. */
   returnPatienceMs: () => number;
   /** Many losses are being held back: to be shown to people. */
@@ -148,6 +150,7 @@ export class PodReconciler {
         return collectRemote(action, { ...this.#options, remotes: this.#remotes }, signal);
       case 'adopt':
         await this.#remotes.adopt(action.remote, action.home, signal);
+        this.#options.onAdopted(action.home);
         return DONE;
       case 'finish':
         return this.#finish(action, signal);

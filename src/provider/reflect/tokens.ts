@@ -14,11 +14,19 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { remember } from '../../lib/remember.ts';
-import { mountedTokens, type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
+import {
+  mountedTokens,
+  namedLikeBody,
+  type TokenNeed,
+  tokenNeeds,
+  tokenSecretName,
+  tokenSecretUid,
+} from '../forge/tokens.ts';
 import { podKey } from '../home-pods.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { CommonParts, OffloadedNamespaces } from '../namespaces.ts';
 import { type Refusal, refusalOf } from '../pods/refusal.ts';
+import type { KeptBodies } from '../restored/kept-bodies.ts';
 import type { Tenant } from '../tenants.ts';
 import { KEEP_UNREFERENCED_MS } from './reflector.ts';
 
@@ -38,6 +46,7 @@ export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'na
   namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
   virtualNode: string;
   homeApiServer: () => HomeApiServerWay;
+  kept: Pick<KeptBodies, 'isKept'>;
   /** Brings a pod that waits for its tokens back into the queue. */
   wake: (podKey: string) => void;
 }
@@ -46,9 +55,14 @@ export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'na
 const ENDING_RETRY_MS = 1_000;
 const REFUSED_RETRY_MS = 30_000;
 
+/** Until it is decided whether a home pod takes over the body that its name has over there. */
+const ADOPTION_MS = 500;
+
 interface Work {
   pod: Pod;
   needs: TokenNeed[];
+  /** The Secret over there. */
+  secret: string;
   copy: KubeObject | undefined;
   tenant: Tenant;
 }
@@ -61,7 +75,8 @@ interface Tokens {
 
 /**
  * Keeps service-account tokens of the home cluster over there: one Secret for each pod, renewed in good time. The tokens are
- * bound to the home pod (KEP-1205), and so worthless once it is gone.
+ * bound to the home pod (KEP-1205), and so worthless once it is gone. A home pod that has taken over a body (after a restore of home)
+ * keeps its tokens in the Secret that the body mounts.
  */
 export class TokenReconciler {
   readonly #options: TokenReconcilerOptions;
@@ -84,7 +99,7 @@ export class TokenReconciler {
     const needs = tokenNeeds(home, way.kind === 'At');
     if (needs.length === 0) return 'ready';
     const tenant = this.#options.tenants.of(namespace);
-    const copy = tenant && this.#copy(tenant, uid);
+    const copy = tenant && copyOf(tenant, tokenSecretName(uid));
     if (copy !== undefined && holds(copy, needs)) return 'ready';
     return this.#refusals.get(`${namespace}/${uid}`) ?? 'pending';
   }
@@ -96,32 +111,62 @@ export class TokenReconciler {
     const tenant = tenants.of(namespace);
     if (tenant?.synced !== true || !homePods.synced || !contact()) return {};
     const pod = homePods.byIndex('uid', uid)[0];
-    const copy = this.#copy(tenant, uid);
-    const needs = pod === undefined ? [] : this.#needsOf(pod, tenant, copy);
+    if (pod !== undefined) return this.#reconcilePod(key, pod, tenant, signal);
+    this.#refusals.delete(key);
+    this.#fullAt.delete(key);
+    return this.#remove(copyOf(tenant, tokenSecretName(uid)), tenant, signal);
+  }
+
+  async #reconcilePod(key: string, pod: Pod, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {
+    const { name, uid } = pod.metadata;
+    const found = tenant.remotePod(name);
+    const body = found?.metadata.labels?.[LABEL_HOME_UID] === uid ? found : undefined;
+    if (found !== body && found !== undefined && this.#options.kept.isKept(found))
+      return { requeueAfterMs: ADOPTION_MS };
+    const secret = this.#secretOf(uid, body);
+    const copy = copyOf(tenant, secret);
+    const needs = this.#needsOf(pod, body, copy);
     if (needs === 'unknown') return {};
-    if (pod === undefined || needs.length === 0) {
+    if (needs.length === 0) {
       this.#refusals.delete(key);
-      if (pod === undefined) this.#fullAt.delete(key);
-      return copy === undefined ? {} : this.#remove(copy, tenant, signal);
+      return this.#remove(copy, tenant, signal);
     }
     if (isFinished(pod)) return {};
-    return this.#keep(key, { pod, needs, copy, tenant }, signal);
+    // From before it took over the body, which mounts another one.
+    const spare = tokenSecretName(uid);
+    if (secret !== spare) await this.#delete(copyOf(tenant, spare), signal);
+    return this.#keep(key, { pod, needs, secret, copy, tenant }, signal);
+  }
+
+  /** UID of the home pod whose tokens the Secret over there of that one holds: another one, where it has left its body to it. */
+  ownerOf(homeNamespace: string, uid: string): string {
+    const { homePods, tenants } = this.#options;
+    if (homePods.byIndex('uid', uid).length > 0) return uid;
+    const bodies = tenants.of(homeNamespace)?.pods.list() ?? [];
+    return bodyThatMounts(bodies, tokenSecretName(uid))?.metadata.labels?.[LABEL_HOME_UID] ?? uid;
+  }
+
+  /** Its own one, or that of the pod before it, whose body it has. What a body mounts is the provider's word. */
+  #secretOf(uid: string, body: Pod | undefined): string {
+    const mounted = body && mountedTokens(body)?.secret;
+    const made = mounted === undefined ? undefined : tokenSecretUid(mounted);
+    const isOfAnother = made !== undefined && this.#options.homePods.byIndex('uid', made).length > 0;
+    return mounted === undefined || isOfAnother ? tokenSecretName(uid) : mounted;
   }
 
   /** `unknown`: the pod waits until it is known whether it gets a token for the home API server. */
-  #needsOf(pod: Pod, tenant: Tenant, copy: KubeObject | undefined): TokenNeed[] | 'unknown' {
+  #needsOf(home: Pod, body: Pod | undefined, copy: KubeObject | undefined): TokenNeed[] | 'unknown' {
     const { kind } = this.#options.homeApiServer();
+    const pod = body === undefined ? home : namedLikeBody(home, body);
     const all = tokenNeeds(pod, true);
     if (kind === 'Unknown' && copy === undefined && asksForHome(pod)) return 'unknown';
     // What is there stays complete while it is not known for a moment.
     const isReachable = kind === 'At' || (kind === 'Unknown' && copy !== undefined && holds(copy, all));
     const needs = isReachable ? all : tokenNeeds(pod, false);
-    const { name, uid } = pod.metadata;
-    const body = tenant.remotePod(name);
-    if (body?.metadata.labels?.[LABEL_HOME_UID] !== uid) return needs;
+    if (body === undefined) return needs;
     // A body from before there was a way home can use no token for it.
-    const mounted = mountedTokens(body, uid);
-    return needs.filter((need) => mounted.has(need.key));
+    const mounted = mountedTokens(body)?.keys;
+    return needs.filter((need) => mounted?.has(need.key));
   }
 
   async #keep(key: string, work: Work, signal: AbortSignal): Promise<ReconcileResult> {
@@ -129,7 +174,8 @@ export class TokenReconciler {
     const refreshAt = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '');
     const dueMs = refreshAt - this.#options.clock.now();
     // Later than any is written: the clock was set back, and the token would end before.
-    const isDue = !(dueMs > 0) || dueMs > LATEST_REFRESH_MS;
+    const isOfAnother = copy !== undefined && copy.metadata.labels?.[LABEL_HOME_UID] !== pod.metadata.uid;
+    const isDue = !(dueMs > 0) || dueMs > LATEST_REFRESH_MS || isOfAnother;
     if (!isDue && copy !== undefined && holds(copy, needs)) return { requeueAfterMs: dueMs };
     const waitMs = this.#takeTurn(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
@@ -150,10 +196,6 @@ export class TokenReconciler {
     const waitMs = fullAt - BURST * INTERVAL_MS - now;
     if (waitMs <= 0) remember(this.#fullAt, key, fullAt, MAX_REMEMBERED);
     return Math.max(0, Math.ceil(waitMs));
-  }
-
-  #copy(tenant: Tenant, uid: string): KubeObject | undefined {
-    return tenant.caches.Secret.remote.get(`${tenant.mapping.tenantNamespace}/${tokenSecretName(uid)}`);
   }
 
   /** Milliseconds until the next renewal, or why there is none. */
@@ -189,13 +231,13 @@ export class TokenReconciler {
   }
 
   async #store(
-    { pod, copy, tenant }: Work,
+    { pod, secret, copy, tenant }: Work,
     { data, refreshInMs }: Tokens,
     signal: AbortSignal,
   ): Promise<void> {
     const { foreign, clock, virtualNode } = this.#options;
     const metadata: DraftMeta = {
-      name: tokenSecretName(pod.metadata.uid),
+      name: secret,
       namespace: tenant.mapping.tenantNamespace,
       labels: { [LABEL_MANAGED_BY]: virtualNode, [LABEL_HOME_UID]: pod.metadata.uid },
       annotations: {
@@ -236,19 +278,29 @@ export class TokenReconciler {
     return { token: status?.token ?? '', expiresAt: Date.parse(status?.expirationTimestamp ?? '') };
   }
 
-  async #remove(copy: KubeObject, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {
+  async #remove(copy: KubeObject | undefined, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {
+    if (copy === undefined) return {};
     const isEnding = !this.#options.namespaces.isAsked(tenant.mapping.homeNamespace);
     const age = this.#options.clock.now() - Date.parse(copy.metadata.creationTimestamp);
     // A home cache that is wrong for a moment must not take the token from a running pod.
     if (!isEnding && age < KEEP_UNREFERENCED_MS) return { requeueAfterMs: KEEP_UNREFERENCED_MS - age };
-    const owner = copy.metadata.labels?.[LABEL_HOME_UID];
-    const isUsed = [...tenant.pods.list()].some(
-      ({ metadata }) => metadata.labels?.[LABEL_HOME_UID] === owner,
-    );
+    const isUsed = bodyThatMounts(tenant.pods.list(), copy.metadata.name) !== undefined;
     if (isUsed) return { requeueAfterMs: isEnding ? ENDING_RETRY_MS : KEEP_UNREFERENCED_MS };
-    await deleteByUid(this.#options.foreign, secrets, copy, { signal });
+    await this.#delete(copy, signal);
     return {};
   }
+
+  async #delete(copy: KubeObject | undefined, signal: AbortSignal): Promise<void> {
+    if (copy !== undefined) await deleteByUid(this.#options.foreign, secrets, copy, { signal });
+  }
+}
+
+const copyOf = ({ caches, mapping }: Tenant, secret: string): KubeObject | undefined =>
+  caches.Secret.remote.get(`${mapping.tenantNamespace}/${secret}`);
+
+function bodyThatMounts(bodies: Iterable<Pod>, secret: string): Pod | undefined {
+  for (const body of bodies) if (mountedTokens(body)?.secret === secret) return body;
+  return undefined;
 }
 
 const asksForHome = ({ spec }: Pod): boolean => (spec?.volumes ?? []).some(isApiAccessVolume);

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { HOME_LEASE } from '../../../src/api/names.ts';
-import { configMaps, leases } from '../../../src/api/resources.ts';
+import { HOME_LEASE, LABEL_HOME_UID } from '../../../src/api/names.ts';
+import { configMaps, leases, serviceAccounts } from '../../../src/api/resources.ts';
+import type { PodSpec } from '../../../src/api/wire.ts';
+import { FakeNetwork } from './support/network.ts';
 import { World } from './support/world.ts';
 
 /** The etcd of one of the two clusters is restored from a backup, while the agent runs or between two of its lives. */
@@ -77,11 +79,63 @@ test('a pod of the same name is given the body that runs', async () => {
   restore('home', goBack);
   await world.until('it is told', () => told('HomeRestored'));
   const uid = world.addPod('new');
-  await world.until('adopted', () => world.body('new')?.metadata.labels?.['tributary.dev/home-uid'] === uid);
+  await world.until('adopted', () => world.body('new')?.metadata.labels?.[LABEL_HOME_UID] === uid);
   await world.until('it runs', () => world.status('new')?.['phase'] === 'Running');
   await world.clock.advance(2 * KEEP_MS);
   expect(uidOf('new')).toBe(before);
 });
+
+/** As the service-account admission makes it: called otherwise in each pod. */
+const withToken = (letters: string): Partial<PodSpec> => ({
+  volumes: [
+    {
+      name: `kube-api-access-${letters}`,
+      projected: { sources: [{ serviceAccountToken: { path: 'token' } }] },
+    },
+  ],
+});
+
+/** Of a pod `new` with a token, and the home pod that has it now. */
+function tokensOf(first: string): { holder: () => unknown; lose: () => void; asked: () => number } {
+  const key = `tenant/tributary-token-${first}`;
+  return {
+    holder: () => world.foreign.storage.get('secrets', key)?.metadata.labels?.[LABEL_HOME_UID],
+    lose: () => world.foreign.storage.remove('secrets', key),
+    asked: () => world.home.log.filter((line) => /^POST .*default\/token/u.test(line)).length,
+  };
+}
+
+test.each(['while the agent runs', 'between two lives of the agent'])(
+  'home restored %s: a pod that takes over a body has its tokens in the Secret that the body mounts',
+  async (when) => {
+    world.home.seed(serviceAccounts, { metadata: { namespace: 'shop', name: 'default' } });
+    const network = new FakeNetwork();
+    network.set({ homeApiServer: { kind: 'At', address: '100.99.1.14', port: 443 } });
+    world.network = network;
+    const agent = await world.start();
+    await renewals();
+    const goBack = world.home.storage.snapshot();
+    const first = world.addPod('new', withToken('abcde'));
+    await world.settled();
+    await renewals();
+    const { holder, lose, asked } = tokensOf(first);
+    const [body, before] = [uidOf('new'), asked()];
+    const isStopped = when.startsWith('between');
+    if (isStopped) await agent.stop();
+    restore('home', goBack);
+    const second = world.addPod('new', withToken('fghij'));
+    if (isStopped) await world.start();
+    await world.until('its tokens are there', () => holder() === second);
+    expect(asked()).toBeGreaterThan(before);
+    lose();
+    await world.until('they are there again after the provider lost them', () => holder() === second);
+    await world.clock.advance(2 * KEEP_MS);
+    expect([uidOf('new'), holder()]).toEqual([body, second]);
+    expect(world.foreign.storage.get('secrets', `tenant/tributary-token-${second}`)).toBeUndefined();
+    world.deletePod('new');
+    await world.until('they are gone with the pod', () => holder() === undefined);
+  },
+);
 
 test('one that somebody deletes after the restore goes at once', async () => {
   const { goBack } = await rolledOut();

@@ -105,18 +105,26 @@ test.each<[string, Pod, Pod, boolean]>([
   expect(isBodyFor(home, remote, CONTEXT)).toBe(expected);
 });
 
-const TOKEN: Partial<PodSpec> = {
-  volumes: [
-    {
-      name: 'api',
-      projected: { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds: 3600 } }] },
+/** As the service-account admission makes it: called otherwise in each pod. */
+const withApiAccess = (uid: string, letters: string, mount: object = {}): Pod => {
+  const name = `kube-api-access-${letters}`;
+  const volumeMounts = [{ name, mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', ...mount }];
+  const token = { path: 'token', expirationSeconds: 3607 };
+  return pod(uid, {
+    spec: {
+      containers: [{ name: 'main', image: 'db:1', volumeMounts }],
+      volumes: [{ name, projected: { sources: [{ serviceAccountToken: token }] } }],
     },
-  ] as NonNullable<PodSpec['volumes']>,
+  });
 };
 
-test('a token is bound to the pod that is gone', () => {
-  const context: ForgeContext = CONTEXT;
-  const remote = bodyOf(pod('lost', { spec: TOKEN }));
-  expect(isBodyFor(pod('lost', { spec: TOKEN }), remote, context)).toBe(true);
-  expect(isBodyFor(pod('wanted', { spec: TOKEN }), remote, context)).toBe(false);
+test.each<[string, object, boolean]>([
+  ['a folder, which is renewed', {}, true],
+  ['a file of its own, which is never renewed', { subPath: 'token' }, false],
+])('a token of the pod that is gone, mounted as %s', (_what, mount, expected) => {
+  const context: ForgeContext = { ...CONTEXT, homeApiServer: { host: 'api.home', port: 6443 } };
+  const gone = '68b0b183-dcb1-4f80-b3c3-5c7960e42bcd';
+  const { spec } = forgePod(withApiAccess(gone, 'abcde', mount), context);
+  const remote = bodyOf(withApiAccess(gone, 'abcde', mount), spec && { spec });
+  expect(isBodyFor(withApiAccess('wanted', 'fghij', mount), remote, context)).toBe(expected);
 });

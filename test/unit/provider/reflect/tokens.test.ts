@@ -16,11 +16,12 @@ async function leftBehind({ isAsked = true, isRunning = false }): Promise<unknow
   const secret = {
     metadata: { name: `tributary-token-${UID}`, namespace: 'tenant', uid: 'u', labels, creationTimestamp },
   };
+  const volumes = [{ projected: { sources: [{ secret: { name: secret.metadata.name } }] } }];
   const tenant = {
     synced: true,
     mapping: { homeNamespace: 'shop', tenantNamespace: 'tenant' },
     caches: { Secret: { remote: { get: () => secret } } },
-    pods: { list: () => (isRunning ? [{ metadata: { labels } }] : []) },
+    pods: { list: () => (isRunning ? [{ metadata: { labels }, spec: { volumes } }] : []) },
   };
   const keeper = new TokenReconciler({
     homePods: { synced: true, byIndex: () => [] },
