@@ -26,6 +26,8 @@ import { followSettings } from './settings.ts';
 interface Shared {
   parts: AgentParts;
   home: KubeClient;
+  /** The same, for what only the leader may write. */
+  acting: KubeClient;
   /** Of all parts, at that API server. */
   caches: Caches;
   registries: Registries;
@@ -55,7 +57,7 @@ export async function startAll(parts: AgentParts, signal: AbortSignal): Promise<
   const network = parts.config.network === true ? await inlineNetwork(parts) : undefined;
   const more: Flavour['more'] = (shared) => [
     ...(network?.components(shared) ?? []),
-    ...lanComponents(parts, shared),
+    ...lanComponents(parts, { ...shared, home: shared.acting }),
   ];
   const failed = network && { failed: network.lost };
   return start(parts, { role: 'all', launcher: inlineLauncher, more, ...failed }, signal);
@@ -69,22 +71,25 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const registries = new Registries(registry);
   const caches = new Caches({ client: home, clock, log });
   const metrics = controllerMetrics(registry);
-  const shared: Shared = { parts, home, homeCa: credentials.ca, caches, registries, registry, metrics };
-  const launcher = flavour.launcher(shared);
-  const { ops, election, holder, lost } = leading(parts, {
+  const { acting, ops, election, holder, lost } = leading(parts, {
     home,
     lease: CLUSTER_LEASE,
     registry: registries,
   });
-  const approver = new AgentApprover({
-    client: home,
+  const shared: Shared = {
+    parts,
+    home,
+    acting,
+    homeCa: credentials.ca,
     caches,
-    clock,
-    log,
-    systemNamespace: config.systemNamespace,
-  });
+    registries,
+    registry,
+    metrics,
+  };
+  const launcher = flavour.launcher(shared);
+  const approver = approverOf(shared);
   const identity = new ClusterIdentity({
-    client: home,
+    client: acting,
     namespace: config.systemNamespace,
     log: log.named('identity'),
   });
@@ -100,6 +105,7 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
       ...flavour.more(shared),
       peering({
         ...shared,
+        home: acting,
         credentials,
         identity,
         launcher,
@@ -112,6 +118,9 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const failed = flavour.failed === undefined ? lost : AbortSignal.any([lost, flavour.failed]);
   return run(holder.lifecycle, [home], signal, failed);
 }
+
+const approverOf = ({ parts: { config, clock, log }, acting, caches }: Shared): AgentApprover =>
+  new AgentApprover({ client: acting, caches, clock, log, systemNamespace: config.systemNamespace });
 
 /** Its parts are made when the identity of this cluster is known. */
 function peering(options: ConstructorParameters<typeof Peering>[0]): Component {
@@ -129,12 +138,12 @@ function peering(options: ConstructorParameters<typeof Peering>[0]): Component {
 const isComponent = (launcher: AgentLauncher & Partial<Component>): launcher is AgentLauncher & Component =>
   launcher.start !== undefined && launcher.name !== undefined;
 
-function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLauncher {
+function podLauncher({ parts: { config, clock, log }, acting }: Shared): AgentLauncher {
   const { agentImage: image, agentPriorityClass: priorityClassName, logLevel } = config;
   const { clusterDns, clusterDomain, restoredKeepSeconds } = config;
   if (image === undefined) throw new TributaryError('Invalid', 'name the image of the agents: --agent-image');
   return new PodLauncher({
-    home,
+    home: acting,
     image,
     ...(priorityClassName !== undefined && { priorityClassName }),
     dns: { nameservers: clusterDns, domain: clusterDomain },
@@ -145,6 +154,7 @@ function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLaun
   });
 }
 
+/** Each agent has a Lease of its own, by which its writes are checked. */
 function inlineLauncher({ parts, home, homeCa, caches, registries }: Shared): AgentLauncher & Component {
   const { nodeAddress } = parts.config;
   if (nodeAddress === undefined) {

@@ -28,14 +28,14 @@ async function startLan(parts: AgentParts, signal: AbortSignal): Promise<Agent> 
   const { config, clock, log } = parts;
   const home = createClient(await homeCredentials(config, clock), { clock });
   const registry = createRegistry('gateway', parts);
-  const { ops, election, holder, lost } = leading(parts, {
+  const { acting, ops, election, holder, lost } = leading(parts, {
     home,
     lease: GATEWAY_LEASE,
     registry,
     standbyReady: true,
   });
   const caches = new Caches({ client: home, clock, log });
-  const lan = lanComponents(parts, { home, caches, metrics: controllerMetrics(registry) });
+  const lan = lanComponents(parts, { home: acting, caches, metrics: controllerMetrics(registry) });
   holder.lifecycle = lifecycleOf([ops, followSettings(parts, caches), election, ...lan], parts);
   return run(holder.lifecycle, [home], signal, lost);
 }
@@ -47,7 +47,7 @@ async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Age
   const metrics = controllerMetrics(registry);
   const host = await createHost({ clock, log: log.named('host') });
   const fence = new StandbyFence({ host, clock, log: log.named('fence') });
-  const { ops, election, holder, lost } = leading(parts, {
+  const { acting, ops, election, holder, lost } = leading(parts, {
     home,
     lease: GATEWAY_LEASE,
     registry,
@@ -62,7 +62,7 @@ async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Age
     { registry, leading: () => election.leading },
   );
   // Tunnels before discovery, which waits for the sockets of all interfaces.
-  const lan = lanComponents(parts, { home, caches: shared, metrics });
+  const lan = lanComponents(parts, { home: acting, caches: shared, metrics });
   holder.lifecycle = lifecycleOf(
     [ops, followSettings(parts, shared), hostComponent(host), ...caches, election, fence, ...active, ...lan],
     parts,

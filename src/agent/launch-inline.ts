@@ -1,9 +1,8 @@
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { whenAborted } from '../lib/deadline.ts';
-import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
+import { keepServing } from './served-node.ts';
 import type { AgentParts } from './parts.ts';
 import type { Registries } from '../server/registries.ts';
 import { VirtualNodeAgent } from './virtual-node.ts';
@@ -18,8 +17,6 @@ interface InlineLauncherOptions {
   /** Where the home API server reaches the kubelet APIs; their ports are free ones. */
   nodeAddress: string;
 }
-
-const RETRY_MS = 2_000;
 
 interface Running {
   clusterID: string;
@@ -75,13 +72,13 @@ export class InlineLauncher implements AgentLauncher, Component {
     await Promise.all(ending.map(async ({ done }) => done));
   }
 
-  /** Until it is no longer wanted; a failed start is tried again, as a pod's would be. */
+  /** Until it is no longer wanted. */
   async #run(virtualNode: string, signal: AbortSignal): Promise<void> {
     const { parts, home, homeCa, caches, registries, nodeAddress } = this.#options;
     const { clock } = parts;
     const log = parts.log.named('agent', { virtualNode });
-    while (!signal.aborted) {
-      const agent = new VirtualNodeAgent({
+    const open = (): VirtualNodeAgent =>
+      new VirtualNodeAgent({
         parts: { ...parts, log },
         home,
         homeCa,
@@ -93,18 +90,6 @@ export class InlineLauncher implements AgentLauncher, Component {
         metrics: async () => registries.metrics(),
         approves: true,
       });
-      try {
-        await agent.start(signal);
-        log.info('agent started');
-        await whenAborted(AbortSignal.any([signal, agent.lost]));
-        if (agent.lost.aborted)
-          log.warn('another agent has taken over', { reason: errorMessage(agent.lost.reason) });
-      } catch (error) {
-        if (!signal.aborted) log.error('the agent could not start', { error: errorMessage(error) });
-      }
-      await agent.stop();
-      registries.close(virtualNode);
-      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
-    }
+    await keepServing({ open, close: () => registries.close(virtualNode), clock, log }, signal);
   }
 }

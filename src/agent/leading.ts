@@ -1,11 +1,12 @@
 /** What the roles share in which one replica leads. */
 import type { KubeClient } from '../kube/client.ts';
+import { fenced } from '../kube/fenced-client.ts';
 import { LeaderElection, type LeaderElectionOptions } from '../kube/leader-election.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import { OpsServer, type OpsServerOptions } from '../server/ops.ts';
 import type { AgentParts } from './parts.ts';
 
-const LEADER_LEASE_MS = 15_000;
+const LEADER_LEASE_SECONDS = 15;
 
 interface LeadingOptions {
   home: KubeClient;
@@ -23,6 +24,8 @@ interface LeadingOptions {
 }
 
 interface Leading {
+  /** `home`, whose writes fail unless this process leads now: one that was stopped does not know yet that another does. */
+  acting: KubeClient;
   ops: OpsServer;
   election: LeaderElection;
   /** The caller puts the lifecycle here; `ops` reports on it. */
@@ -44,7 +47,7 @@ export function leading(
     namespace: config.systemNamespace,
     name: lease,
     identity: config.identity,
-    durationMs: LEADER_LEASE_MS,
+    durationMs: (config.leaseSeconds ?? LEADER_LEASE_SECONDS) * 1000,
     ...special,
     onLost: (reason) => lost.abort(new Error(`no longer the leader: ${reason}`)),
   });
@@ -57,5 +60,6 @@ export function leading(
     components: () => ({ order: holder.lifecycle?.order ?? [], starting: holder.lifecycle?.starting }),
     log: log.named('ops'),
   });
-  return { ops, election, holder, lost: lost.signal };
+  const acting = fenced(home, () => election.check());
+  return { acting, ops, election, holder, lost: lost.signal };
 }

@@ -39,6 +39,30 @@ export function lifecycleOf(components: readonly Component[], { clock, log }: Ag
   return new Lifecycle(components, { clock, log: log.named('lifecycle'), stopDeadlineMs: STOP_DEADLINE_MS });
 }
 
+/**
+ * Starts it unless `lost` fires meanwhile: whoever does not lead any more would wait for what it may no longer write, and
+ * nobody looks at `lost` before the start is over.
+ *
+ * @throws the reason of `lost`, if that has fired
+ */
+export async function startUnless(
+  lost: AbortSignal,
+  lifecycle: Lifecycle,
+  signal: AbortSignal,
+): Promise<void> {
+  const given = new AbortController();
+  const giveUp = (): void => given.abort(lost.reason);
+  lost.addEventListener('abort', giveUp, { once: true });
+  if (lost.aborted) giveUp();
+  try {
+    await lifecycle.start(AbortSignal.any([signal, given.signal]));
+  } catch (error) {
+    throw lost.aborted ? lost.reason : error;
+  } finally {
+    lost.removeEventListener('abort', giveUp);
+  }
+}
+
 /** Starts everything; a failed start stops what had been started, then closes the clients. */
 export async function run(
   lifecycle: Lifecycle,
@@ -51,7 +75,7 @@ export async function run(
     await Promise.all(clients.map(async (client) => client.close()));
   };
   try {
-    await lifecycle.start(signal);
+    await startUnless(failed, lifecycle, signal);
   } catch (error) {
     await stop();
     throw error;

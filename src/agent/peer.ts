@@ -6,6 +6,7 @@ import { TributaryError } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { OpsServer } from '../server/ops.ts';
 import { homeCredentials } from './home.ts';
+import { ServedNode } from './served-node.ts';
 import { type Agent, type AgentParts, createRegistry } from './parts.ts';
 import { followSettings } from './settings.ts';
 import { Registries } from '../server/registries.ts';
@@ -15,7 +16,8 @@ const MAX_PORT = 65_535;
 
 /**
  * Role `peer`: the virtual nodes of one foreign cluster, one for each name in `--virtual-node A,B,...`. They share the
- * process, the client and the ops server; each has its kubelet API on a port of its own, counted from --kubelet-port.
+ * process, the client and the ops server; each has its kubelet API on a port of its own, counted from --kubelet-port. Another
+ * agent may take over one of several: the process then stands by for that one, and goes on with the others. Of only one, it ends.
  */
 export async function startPeer(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock } = parts;
@@ -46,7 +48,7 @@ export async function startPeer(parts: AgentParts, signal: AbortSignal): Promise
     await stop();
     throw error;
   }
-  return { failed: AbortSignal.any(nodes.map(({ lost }) => lost)), stop };
+  return { failed: AbortSignal.any(nodes.map(({ failed }) => failed)), stop };
 }
 
 function virtualNodeNames(text: string | undefined): string[] {
@@ -65,6 +67,17 @@ function required(value: string | undefined, message: string): string {
   return value;
 }
 
+type Served = Pick<ServedNode, 'agent' | 'failed' | 'name' | 'start' | 'stop'>;
+
+/** The process ends with it, and its pod starts it again. */
+const alone = (agent: VirtualNodeAgent): Served => ({
+  agent,
+  name: agent.name,
+  failed: agent.lost,
+  start: async (signal) => agent.start(signal),
+  stop: async () => agent.stop(),
+});
+
 /** If there is only one virtual node, the metrics have no label with its name. */
 function createAgents(given: {
   parts: AgentParts;
@@ -73,7 +86,7 @@ function createAgents(given: {
   address: string;
   names: string[];
 }): {
-  nodes: VirtualNodeAgent[];
+  nodes: Served[];
   ops: OpsServer;
   settings: Component;
 } {
@@ -83,36 +96,42 @@ function createAgents(given: {
   const registries = new Registries(own);
   const isOne = names.length === 1;
   const caches = new Caches({ client: home, clock: parts.clock, log: parts.log });
-  const nodes = names.map(
-    (virtualNode, index) =>
-      new VirtualNodeAgent({
-        ...given,
-        caches,
-        parts: isOne ? parts : { ...parts, log: parts.log.named(virtualNode) },
-        virtualNode,
-        kubeletPort: kubeletPort === 0 ? 0 : kubeletPort + index,
-        // All have the same address, and the same namespaces.
-        servesNodePorts: index === 0,
-        registry: isOne ? own : registries.open(virtualNode),
-        metrics: async () => registries.metrics(),
-      }),
-  );
+  const agentOf = (virtualNode: string, index: number): VirtualNodeAgent =>
+    new VirtualNodeAgent({
+      ...given,
+      caches,
+      parts: isOne ? parts : { ...parts, log: parts.log.named(virtualNode) },
+      virtualNode,
+      kubeletPort: kubeletPort === 0 ? 0 : kubeletPort + index,
+      // All have the same address, and the same namespaces.
+      servesNodePorts: index === 0,
+      registry: isOne ? own : registries.open(virtualNode),
+      metrics: async () => registries.metrics(),
+    });
+  const nodes = names.map((name, index): Served => {
+    if (isOne) return alone(agentOf(name, index));
+    const open = (): VirtualNodeAgent => agentOf(name, index);
+    const close = (): void => registries.close(name);
+    return new ServedNode(name, { open, close, clock: parts.clock, log: parts.log.named(name) });
+  });
   return { nodes, ops: opsServer(parts, registries, nodes), settings: followSettings(parts, caches) };
 }
 
-function opsServer(
-  { config, log }: AgentParts,
-  registry: Registries,
-  nodes: readonly VirtualNodeAgent[],
-): OpsServer {
-  const starting = (): string | undefined => {
-    const node = nodes.find((node) => node.starting !== undefined);
-    return node === undefined ? undefined : labelled(nodes, node, node.starting ?? '');
-  };
+function opsServer({ config, log }: AgentParts, registry: Registries, nodes: readonly Served[]): OpsServer {
+  const startingOf = ({ agent }: Served): string | undefined =>
+    agent === undefined ? 'waiting for the VirtualNode' : agent.starting;
+  const starting = (): string | undefined =>
+    nodes
+      .flatMap((node) => {
+        const component = startingOf(node);
+        return component === undefined ? [] : [labelled(nodes, node, component)];
+      })
+      .at(0);
   const waiting = (): string[] =>
-    nodes.flatMap((node) =>
-      node.standsByFor === undefined ? [] : [labelled(nodes, node, `stands by for ${node.standsByFor}`)],
-    );
+    nodes.flatMap((node) => {
+      const { standsByFor } = node.agent ?? {};
+      return standsByFor === undefined ? [] : [labelled(nodes, node, `stands by for ${standsByFor}`)];
+    });
   return new OpsServer({
     port: config.opsPort,
     registry,
@@ -128,12 +147,12 @@ function opsServer(
       },
     ],
     components: () => ({
-      order: nodes.flatMap((node) => node.order.map((name) => labelled(nodes, node, name))),
+      order: nodes.flatMap((node) => (node.agent?.order ?? []).map((name) => labelled(nodes, node, name))),
       starting: starting(),
     }),
     log: log.named('ops'),
   });
 }
 
-const labelled = (nodes: readonly VirtualNodeAgent[], node: VirtualNodeAgent, text: string): string =>
+const labelled = (nodes: readonly Served[], node: Served, text: string): string =>
   nodes.length === 1 ? text : `${node.name}: ${text}`;

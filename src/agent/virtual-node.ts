@@ -34,7 +34,7 @@ import { VERSION } from '../version.ts';
 import { AgentLease } from './agent-lease.ts';
 import { kubeletBackend } from './kubelet-backend.ts';
 import { ownDns } from './own-dns.ts';
-import { type AgentParts, controllerMetrics, lifecycleOf } from './parts.ts';
+import { type AgentParts, controllerMetrics, lifecycleOf, startUnless } from './parts.ts';
 
 const WAIT_FOR_OBJECT_MS = 2_000;
 /** As for a kubelet: 40 s, renewed every 10 s. */
@@ -138,7 +138,7 @@ export class VirtualNodeAgent implements Component {
       ],
       parts,
     );
-    await this.#lifecycle.start(this.#stopped.signal);
+    await startUnless(this.lost, this.#lifecycle, this.#stopped.signal);
   }
 
   async stop(): Promise<void> {

@@ -1,20 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { adminToken, kubeconfigWith } from '../../faults/access.ts';
-import type { Asked } from '../../faults/proxy/fault.ts';
-import { type FaultProxy, proxyOf } from '../../faults/proxy/proxy.ts';
 import type { KubeObject } from '../../lab/kube-api.ts';
 import { agentLeaseName } from '../../src/api/agent-lease.ts';
 import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
-import { events, leases } from '../../src/api/resources.ts';
-import type { Lease } from '../../src/api/wire.ts';
+import { CLUSTER_LEASE } from '../../src/api/manifest.ts';
+import { events, leases, namespaces, pods, serviceAccounts } from '../../src/api/resources.ts';
+import { API_VERSION, type NamespaceMapping, virtualNodes } from '../../src/api/virtual-node.ts';
+import { sharingPolicies } from '../../src/api/sharing-policy.ts';
+import type { Lease, Pod } from '../../src/api/wire.ts';
+import { tenantCommand } from '../../src/cli/tenant.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { nameIn } from '../../src/lib/process-life.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
+import { applyYaml, printed } from '../support/labs/rights-cluster.ts';
+import { noted, NotedWays } from './support/noted-ways.ts';
 
 /** Two agents of one virtual node, as real processes: one acts, whatever happens to either. */
 
@@ -23,65 +23,81 @@ type LeaseSpec = NonNullable<Lease['spec']>;
 const TIMEOUT_MS = 180_000;
 const LEASE_SECONDS = 4;
 const REPLICAS = 6;
-const LEASE = { namespace: 'kube-node-lease', name: agentLeaseName(NODE) };
+/** Another virtual node, of the same foreign cluster. */
+const OTHER = 'other';
+/** What each of them serves. */
+const PLACES: Readonly<Record<string, NamespaceMapping>> = {
+  [NODE]: { homeNamespace: 'shop', tenantNamespace: 'tenant' },
+  [OTHER]: { homeNamespace: 'shop-2', tenantNamespace: 'tenant-2' },
+};
+
 let lab: AgentLab;
-let folder: string;
-/** Between each agent and home, with what it has written there. */
-const ways = new Map<string, { proxy: FaultProxy; file: string; writes: string[] }>();
+/** Between each process and home. */
+let ways: NotedWays;
 /** What any agent has written over there. */
 const abroad: string[] = [];
-
-/** Lets all pass, and notes writes, without what a process that only stands by says of itself. */
-function noted(writes: string[], { method, path, resource, isWrite }: Asked): undefined {
-  if (isWrite && resource !== 'events') writes.push(`${method} ${path}`);
-}
 
 beforeAll(async () => {
   lab = await AgentLab.up();
   lab.proxy.judge((asked) => noted(abroad, asked));
-  folder = mkdtempSync(join(tmpdir(), 'tributary-two-'));
-  for (const name of ['first', 'second']) await furnish(name);
+  ways = await NotedWays.to(lab.homeCluster, ['first', 'second', 'third', 'fourth']);
 }, TIMEOUT_MS);
 afterAll(async () => {
   await lab?.down();
-  await Promise.all([...ways.values()].map(async ({ proxy }) => proxy.stop()));
-  rmSync(folder, { recursive: true, force: true });
+  await ways?.stop();
 }, TIMEOUT_MS);
 
-async function furnish(name: string): Promise<void> {
-  const { homeCluster } = lab;
-  const proxy = await proxyOf(homeCluster);
-  const writes: string[] = [];
-  proxy.judge((asked) => noted(writes, asked));
-  const token = await adminToken(homeCluster, { namespace: 'shop', name: 'default' });
-  const file = join(folder, name);
-  writeFileSync(file, JSON.stringify(kubeconfigWith(homeCluster, proxy.url, token)));
-  ways.set(name, { proxy, file, writes });
+async function start(name: string, others: readonly string[] = []): Promise<void> {
+  const options = { 'lease-seconds': LEASE_SECONDS };
+  await lab.start({ name, kubeconfig: ways.of(name).file, options, others });
 }
 
-async function start(name: string): Promise<void> {
-  const options = { 'lease-seconds': String(LEASE_SECONDS) };
-  await lab.start({ name, kubeconfig: ways.get(name)?.file ?? '', options });
+const lease = async (node = NODE): Promise<LeaseSpec | undefined> => {
+  const ref = { namespace: 'kube-node-lease', name: agentLeaseName(node) };
+  return (await lab.home.get(leases, ref).catch(ignoring('NotFound')))?.spec;
+};
+const holder = async (node = NODE): Promise<string> => nameIn((await lease(node))?.holderIdentity ?? '');
+const acts = async (name: string, node = NODE): Promise<void> =>
+  eventually(`${name} acts for ${node}`, async () => (await holder(node)) === name);
+const written = (name: string): string[] => ways.of(name).writes;
+
+/** The other virtual node, by the same credentials. */
+async function furnishOther(): Promise<void> {
+  const { homeNamespace, tenantNamespace } = placeOf(OTHER);
+  const tenant = ['--peer', 'rome', '--namespace', 'tenant', '--namespace', tenantNamespace];
+  const quota = ['--external-names', '--quota', 'cpu=100,memory=100Gi,pods=60'];
+  await applyYaml(lab.foreignCluster, await printed(tenantCommand, [...tenant, ...quota]));
+  await lab.home.create(namespaces, { metadata: { name: homeNamespace } });
+  const account = { namespace: homeNamespace, name: 'default' };
+  await awaited('the account', async () =>
+    lab.home.get(serviceAccounts, account).catch(ignoring('NotFound')),
+  );
+  const { spec } = await lab.home.get(virtualNodes, { name: NODE });
+  await lab.home.create(virtualNodes, {
+    apiVersion: API_VERSION,
+    kind: 'VirtualNode',
+    metadata: { name: OTHER },
+    spec: { ...spec, namespaces: [placeOf(OTHER)] },
+  });
 }
 
-const lease = async (): Promise<LeaseSpec | undefined> =>
-  (await lab.home.get(leases, LEASE).catch(ignoring('NotFound')))?.spec;
-const holder = async (): Promise<string> => nameIn((await lease())?.holderIdentity ?? '');
-const acts = async (name: string): Promise<void> =>
-  eventually(`${name} acts`, async () => (await holder()) === name);
-const written = (name: string): string[] => ways.get(name)?.writes ?? [];
+function placeOf(node: string): NamespaceMapping {
+  const place = PLACES[node];
+  if (place === undefined) throw new Error(`there is no virtual node ${node}`);
+  return place;
+}
 
-const deployment = (image: string, replicas = REPLICAS): KubeObject => ({
+const deployment = (image: string, replicas = REPLICAS, node = NODE): KubeObject => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'shop' },
+  metadata: { name: 'web', namespace: placeOf(node).homeNamespace },
   spec: {
     replicas,
     selector: { matchLabels: { app: 'web' } },
     template: {
       metadata: { labels: { app: 'web' } },
       spec: {
-        nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
+        nodeSelector: { [LABEL_VIRTUAL_NODE]: node },
         tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
         terminationGracePeriodSeconds: 1,
         containers: [{ name: 'main', image }],
@@ -96,7 +112,12 @@ const seen = new Map<string, Set<string>>();
 /** Each home pod runs the image and has one body, and there are no others. */
 async function rolledOut(image: string, replicas = REPLICAS): Promise<void> {
   const look = async (): Promise<object> => {
-    const [here, there] = [await lab.pods('home'), await lab.pods('foreign')];
+    const here: Pod[] = [];
+    const there: Pod[] = [];
+    for (const { homeNamespace, tenantNamespace } of Object.values(PLACES)) {
+      here.push(...(await lab.home.list(pods, { namespace: homeNamespace })).items);
+      there.push(...(await lab.foreign.list(pods, { namespace: tenantNamespace })).items);
+    }
     for (const { metadata } of there) {
       const owner = metadata.labels?.[LABEL_HOME_UID] ?? '';
       seen.set(owner, (seen.get(owner) ?? new Set()).add(metadata.uid));
@@ -193,3 +214,154 @@ test(
   },
   TIMEOUT_MS,
 );
+
+describe('processes that serve two virtual nodes each', () => {
+  const NODES = [NODE, OTHER];
+  const TAKEN = 'another agent has taken over';
+  const apply = async (image: string): Promise<void> =>
+    lab.homeCluster.api.apply(...NODES.map((node) => deployment(image, REPLICAS / 2, node)));
+  const bothTold = (text: string): boolean =>
+    NODES.every((node) => lab.log.includes(`${text} (Lease kube-node-lease/${agentLeaseName(node)})`));
+  /** How often a process that goes on has lost a virtual node. */
+  const losses = (): number => lab.log.split(TAKEN).length - 1;
+
+  beforeAll(async () => {
+    await lab.kill('first');
+    await lab.kill('second');
+    await furnishOther();
+    await start('first', [OTHER]);
+    for (const node of NODES) await acts('first', node);
+    await start('second', [OTHER]);
+    await eventually('the second stands by for both', () =>
+      bothTold('second does nothing while first acts for this virtual node'),
+    );
+    await apply('web:7');
+    await rolledOut('web:7');
+  }, TIMEOUT_MS);
+
+  test(
+    'one that loses one of them goes on with the other, and stands by for what it has lost',
+    async () => {
+      const transitions = (await lease(OTHER))?.leaseTransitions;
+      ways.of('first').broken = `/leases/${agentLeaseName(NODE)}`;
+      await acts('second');
+      const { length } = written('first');
+      await eventually('the first knows it', () => losses() === 1);
+      await apply('web:8');
+      await rolledOut('web:8');
+      expect(await lease(OTHER)).toMatchObject({ leaseTransitions: transitions });
+      expect(await holder(OTHER)).toBe('first');
+      const late = written('first').slice(length);
+      expect(late.filter((write) => write.includes(OTHER))).not.toEqual([]);
+      const ofTheLost = /\/(nodes|virtualnodes|leases)\/(tributary-agent\.)?faulty(\/|\?|$)/u;
+      expect(late.filter((write) => ofTheLost.test(write))).toEqual([]);
+      delete ways.of('first').broken;
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'stopped while each holds one: the other serves both, and the one that wakes writes nothing and stands by',
+    async () => {
+      lab.signal('second', 'SIGSTOP');
+      await acts('first');
+      await apply('web:9');
+      await rolledOut('web:9');
+      lab.signal('first', 'SIGSTOP');
+      await apply('web:10');
+      const [here, there, lost] = [written('second').length, abroad.length, losses()];
+      lab.signal('second', 'SIGCONT');
+      await eventually('the second has lost it', () => losses() > lost);
+      expect(written('second').slice(here)).toEqual([]);
+      expect(abroad.slice(there)).toEqual([]);
+      lab.signal('first', 'SIGCONT');
+      await rolledOut('web:10');
+      for (const node of NODES) expect(await holder(node)).toBe('first');
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'killed: the one that lost before takes both',
+    async () => {
+      await apply('web:11');
+      await lab.kill('first');
+      for (const node of NODES) await acts('second', node);
+      await rolledOut('web:11');
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe('processes of role all of one home', () => {
+  const SYSTEM = 'tributary-system';
+  const begin = async (name: string): Promise<void> => {
+    // It finds no cluster of another test on this machine.
+    const options = {
+      'lease-seconds': LEASE_SECONDS,
+      'peering-port': 0,
+      'webhook-port': 0,
+      'lan-interfaces': 'none',
+    };
+    await lab.start({ name, role: 'all', kubeconfig: ways.of(name).file, options });
+  };
+  const leads = async (name: string): Promise<void> =>
+    eventually(`${name} leads`, async () => {
+      const ref = { namespace: SYSTEM, name: CLUSTER_LEASE };
+      return (await lab.home.get(leases, ref).catch(ignoring('NotFound')))?.spec?.holderIdentity === name;
+    });
+  const share = async (name: string): Promise<unknown> =>
+    lab.home.create(sharingPolicies, {
+      apiVersion: API_VERSION,
+      kind: 'SharingPolicy',
+      metadata: { name },
+      spec: { peers: { anyone: true } },
+    });
+  const judged = async (name: string): Promise<void> =>
+    eventually(`policy ${name} is judged`, async () => {
+      const { status } = await lab.home.get(sharingPolicies, { name });
+      return status?.conditions?.some(({ type }) => type === 'Valid') === true;
+    });
+
+  beforeAll(async () => {
+    await lab.kill('second');
+    await lab.home.create(namespaces, { metadata: { name: SYSTEM } });
+    await begin('third');
+    await leads('third');
+    await begin('fourth');
+    await share('a');
+    await judged('a');
+  }, TIMEOUT_MS);
+
+  test(
+    'stopped: the other one leads, and the one that wakes writes nothing and ends',
+    async () => {
+      expect(written('fourth')).toEqual([]);
+      lab.signal('third', 'SIGSTOP');
+      await leads('fourth');
+      await share('b');
+      await judged('b');
+      lab.signal('fourth', 'SIGSTOP');
+      for (const name of ['c', 'd', 'e']) await share(name);
+      const { length } = written('third');
+      lab.signal('third', 'SIGCONT');
+      await lab.ended('third');
+      expect(written('third').slice(length)).toEqual([]);
+      lab.signal('fourth', 'SIGCONT');
+      for (const name of ['c', 'd', 'e']) await judged(name);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'killed: the other one leads when the Lease has lapsed',
+    async () => {
+      await begin('third');
+      await lab.kill('fourth');
+      await share('f');
+      await leads('third');
+      await judged('f');
+    },
+    TIMEOUT_MS,
+  );
+});

@@ -136,11 +136,13 @@ export class AgentLab {
     kubeconfig = this.homeCluster.kubeconfig,
     others = [],
     name = AGENT,
+    role = 'peer',
     options = {},
   }: {
     kubeconfig?: string;
     others?: readonly string[];
     name?: string;
+    role?: 'all' | 'peer';
     options?: Readonly<Record<string, string | number>>;
   } = {}): Promise<void> {
     const [free = 0] = await freePorts(1);
@@ -157,7 +159,7 @@ export class AgentLab {
       ...options,
     };
     const args = Object.entries(all).flatMap(([option, value]) => [`--${option}`, String(value)]);
-    const agent = spawn(process.execPath, ['src/main.ts', 'run', 'peer', ...args], {
+    const agent = spawn(process.execPath, ['src/main.ts', 'run', role, ...args], {
       stdio: ['ignore', this.#log, this.#log],
       env: { ...process.env, POD_NAME: name },
     });
