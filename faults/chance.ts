@@ -1,3 +1,15 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * A seed for one of many things that come from one: what one of them takes changes nothing for the others, and those of two neighbouring
+ * seeds have nothing in common. From 0 to below 2^32.
+ */
+export const seedOf = (seed: number, name: string, number = 0): number =>
+  createHash('sha256')
+    .update(JSON.stringify([seed, name, number]))
+    .digest()
+    .readUInt32BE();
+
 /** Numbers from a seed, always the same ones. */
 export interface Chance {
   /** A whole number from 0 to below this. */

@@ -1,4 +1,5 @@
 /** Which runs there are. Pure: a run is said by its name, so that it can be repeated. */
+import { seedOf } from './chance.ts';
 
 /** Somebody does something, and a program is killed at one of its writes meanwhile. */
 export interface KillPlan {
@@ -44,8 +45,9 @@ export function* listed(plans: readonly RunPlan[]): Plans {
   for (const plan of plans) yield plan;
 }
 
+/** Each has a seed of its own, which is its name: it is repeated without that of the suite. */
 export function* randomFrom(seed: number): Plans {
-  for (let next = seed; ; next++) yield { kind: 'random', seed: next };
+  for (let number = 0; ; number++) yield { kind: 'random', seed: seedOf(seed, 'random', number) };
 }
 
 /** An operation ends when it was not killed at so many numbers one after another: how many writes there are varies a little. */

@@ -1,5 +1,5 @@
 /** What happens in a random run. Pure: all of it comes from the seed. */
-import { type Chance, chanceOf, oneOf } from '../chance.ts';
+import { type Chance, chanceOf, oneOf, seedOf } from '../chance.ts';
 import type { Fault, WatchFault } from '../proxy/fault.ts';
 import type { Side } from './lane.ts';
 import { type Operation, OPERATIONS } from './workload.ts';
@@ -42,7 +42,7 @@ const TRUE_OR_FALSE_LISTS: readonly [Fault, ...Fault[]] = [
 ];
 
 export function randomRun(seed: number): RandomRun {
-  const chance = chanceOf(seed);
+  const chance = chanceOf(seedOf(seed, 'choices'));
   return {
     operation: oneOf(chance, OPERATIONS),
     fault: { sides: oneOf(chance, SOME_SIDES), ...faultOf(chance) },

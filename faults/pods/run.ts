@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Violation } from '../auditor-process.ts';
 import type { RunResult } from '../campaign.ts';
-import { type Chance, chanceOf } from '../chance.ts';
+import { type Chance, chanceOf, seedOf } from '../chance.ts';
 import { type KillPlan, nameOf, type RunPlan } from '../plan.ts';
 import type { Fault } from '../proxy/fault.ts';
 import { killAtWrite } from '../proxy/kill-at-write.ts';
@@ -74,8 +74,7 @@ async function doneOrWrong(lane: Lane, work: () => Promise<void>): Promise<Viola
 
 async function disturbed(lane: Lane, workload: Workload, seed: number): Promise<Happened> {
   const { operation, fault, lastsMs } = randomRun(seed);
-  // A number of its own, so that what requests there are does not change what is chosen.
-  const ending = begin(lane, fault, chanceOf(seed + 1));
+  const ending = begin(lane, fault, chanceOf(seedOf(seed, 'moments')));
   const asked = workload.begin(operation);
   asked.catch(() => undefined);
   await sleep(lastsMs);

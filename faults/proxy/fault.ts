@@ -55,6 +55,14 @@ export type WatchFault =
   /** Nothing comes any more, and the connection ends when the faults do. */
   | { readonly kind: 'silence' };
 
+/** As it is counted and printed: `delay`, `status 429`. */
+export const kindOf = (fault: Fault): string =>
+  fault.kind === 'status' ? `status ${fault.code}` : fault.kind;
+
+/** The same of a watch: `watch delay`, `watch 410`. */
+export const watchKindOf = (fault: WatchFault): string =>
+  `watch ${fault.kind === 'error' ? fault.code : fault.kind}`;
+
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 /** Asked for by POST, and they change nothing. */
 const REVIEWS = /^\/apis\/(authentication|authorization)\.k8s\.io\//;

@@ -11,7 +11,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cluster } from '../../lab/cluster.ts';
-import { type Asked, asked, type Fault, type WatchFault } from './fault.ts';
+import { type Asked, asked, type Fault, kindOf, type WatchFault, watchKindOf } from './fault.ts';
 import { WatchRelay } from './watch-relay.ts';
 
 export interface FaultProxyOptions {
@@ -155,7 +155,7 @@ export class FaultProxy {
       await this.#pass(exchange);
       return;
     }
-    this.#count(fault.kind);
+    this.#count(kindOf(fault));
     await this.#inject(exchange, fault);
   }
 
@@ -268,7 +268,7 @@ export class FaultProxy {
       },
       {
         later: (ms, run) => void setTimeout(run, ms).unref(),
-        onFault: () => this.#count('watch'),
+        onFault: (fault) => this.#count(watchKindOf(fault)),
       },
     );
     relay.fault = this.#watchFault;

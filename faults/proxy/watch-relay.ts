@@ -12,7 +12,8 @@ export interface WatchSink {
 export class WatchRelay {
   readonly #sink: WatchSink;
   readonly #later: (ms: number, run: () => void) => void;
-  readonly #onFault: () => void;
+  /** Told of each that has changed something. */
+  readonly #onFault: (fault: WatchFault) => void;
   #fault: WatchFault | undefined;
   /** Lines of an answer come in pieces. */
   #rest = '';
@@ -27,7 +28,7 @@ export class WatchRelay {
 
   constructor(
     sink: WatchSink,
-    options: { later: (ms: number, run: () => void) => void; onFault: () => void },
+    options: { later: (ms: number, run: () => void) => void; onFault: (fault: WatchFault) => void },
   ) {
     this.#sink = sink;
     this.#later = options.later;
@@ -67,38 +68,35 @@ export class WatchRelay {
       this.#send(line);
       return;
     }
-    this.#onFault();
-    this.#disturb(line, fault);
+    if (this.#disturb(line, fault)) this.#onFault(fault);
     this.#last = line;
     this.#count++;
   }
 
-  #disturb(line: string, fault: WatchFault): void {
+  /** Whether the client sees anything else than without it. */
+  #disturb(line: string, fault: WatchFault): boolean {
     switch (fault.kind) {
       case 'delay':
         this.#delay(line, fault.ms);
-        return;
+        return true;
       case 'truncate':
         this.#break(line.slice(0, Math.floor(line.length / 2)));
-        return;
+        return true;
       case 'duplicate':
         this.#send(line);
         this.#send(line);
-        return;
+        return true;
       case 'reorder':
-        this.#swap(line);
-        return;
+        return this.#swap(line);
       case 'replay':
-        this.#send(line);
-        if (this.#count % 2 === 1 && this.#last !== undefined) this.#send(this.#last);
-        return;
+        return this.#replay(line);
       case 'error':
         this.#send(errorEvent(fault.code));
         this.end();
-        return;
+        return true;
       case 'silence':
         this.#isSilent = true;
-        return;
+        return true;
     }
   }
 
@@ -112,12 +110,20 @@ export class WatchRelay {
     if (this.#late.delete(late)) this.#send(late.line);
   }
 
-  #swap(line: string): void {
+  #replay(line: string): boolean {
+    this.#send(line);
+    if (this.#count % 2 === 0 || this.#last === undefined) return false;
+    this.#send(this.#last);
+    return true;
+  }
+
+  #swap(line: string): boolean {
     const held = this.#held;
     this.#held = held === undefined ? line : undefined;
-    if (held === undefined) return;
+    if (held === undefined) return false;
     this.#send(line);
     this.#send(held);
+    return true;
   }
 
   #send(line: string): void {

@@ -106,8 +106,10 @@ test('listed: these and no others', () => {
   ]);
 });
 
-test('random: one seed after another, without end', () => {
+test('random: a seed for each, without end; the same ones from the same seed, and none of them from its neighbour', () => {
   const all = names(randomFrom(41), () => true);
-  expect(all).toHaveLength(100);
-  expect([all[0], all[99]]).toEqual(['random:41', 'random:140']);
+  expect(new Set(all).size).toBe(100);
+  expect(names(randomFrom(41), () => true)).toEqual(all);
+  expect(new Set([...all, ...names(randomFrom(42), () => true)]).size).toBe(200);
+  for (const name of all) expect(planOf(name)).toMatchObject({ kind: 'random' });
 });

@@ -69,7 +69,7 @@ describe.each(['http1', 'http2'] as const)('over %s', (protocol) => {
     expect([status, headers['retry-after'], isBroken]).toEqual([given.code, retryAfter, false]);
     expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure', ...body });
     expect(bed.asked).toEqual([]);
-    expect(counted()).toEqual({ status: 1 });
+    expect(counted()).toEqual({ [`status ${given.code}`]: 1 });
   });
 
   test.each([
@@ -162,7 +162,7 @@ describe.each(['http1', 'http2'] as const)('over %s', (protocol) => {
     await comes('a\nb\nb\nc\n');
     tell('END');
     expect(await seen).toMatchObject({ status: 200, isBroken: false });
-    expect(counted()).toEqual({ watch: 1 });
+    expect(counted()).toEqual({ 'watch duplicate': 1 });
   });
 
   test('watches that are opened during a fault have it: half an event, and the connection breaks', async () => {

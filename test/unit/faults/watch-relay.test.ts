@@ -73,7 +73,9 @@ test('truncate: half an event, and the connection breaks', () => {
 });
 
 test('duplicate: each comes twice', () => {
-  expect(new Bed({ kind: 'duplicate' }).push('a', 'b').seen).toEqual(['a', 'a', 'b', 'b']);
+  const bed = new Bed({ kind: 'duplicate' }).push('a', 'b');
+  expect(bed.seen).toEqual(['a', 'a', 'b', 'b']);
+  expect(bed.faults).toBe(2);
 });
 
 test('reorder: neighbours change places, and one that is left comes when the fault ends', () => {
@@ -83,6 +85,7 @@ test('reorder: neighbours change places, and one that is left comes when the fau
   expect(bed.seen).toEqual(['b', 'a', 'd', 'c', 'e']);
   bed.push('f');
   expect(bed.seen.slice(4)).toEqual(['e', 'f']);
+  expect(bed.faults).toBe(2);
 });
 
 test('reorder: when the watch ends, an event that waits for its neighbour is as one that was never sent', () => {
@@ -93,7 +96,9 @@ test('reorder: when the watch ends, an event that waits for its neighbour is as 
 });
 
 test('replay: every second event is followed by the one before it', () => {
-  expect(new Bed({ kind: 'replay' }).push('a', 'b', 'c', 'd').seen).toEqual(['a', 'b', 'a', 'c', 'd', 'c']);
+  const bed = new Bed({ kind: 'replay' }).push('a', 'b', 'c', 'd');
+  expect(bed.seen).toEqual(['a', 'b', 'a', 'c', 'd', 'c']);
+  expect(bed.faults).toBe(2);
 });
 
 test.each([
