@@ -14,7 +14,8 @@ import { createClient, type HttpClient } from '../src/kube/http-client.ts';
 import { parseKubeconfig } from '../src/kube/kubeconfig.ts';
 import { cpuMs } from './process-figures.ts';
 import { peerArguments } from './peer-program.ts';
-import { compile, imageFlags, Program, run } from './program.ts';
+import { compileProgram, imageFlags, runToEnd } from '../lab/compiled-program.ts';
+import { Program } from './program.ts';
 
 export type ClusterName = 'home' | 'foreign';
 type MirrorName = 'agent' | 'null';
@@ -73,7 +74,7 @@ export class Bed {
       const open = async (cluster: ClusterName): Promise<HttpClient> =>
         createClient(await parseKubeconfig(readFileSync(lab.cluster(cluster).kubeconfig, 'utf8')));
       const clients = { home: await open('home'), foreign: await open('foreign') };
-      const main = compile(join(lab.spec.dataDirectory, 'agent'));
+      const main = compileProgram(join(lab.spec.dataDirectory, 'agent'));
       const { kubectl } = await binaries(progress, ['kubectl']);
       const bed = new Bed({ lab, clients, main, kubectl, nodeFlags });
       await bed.#furnish();
@@ -128,7 +129,7 @@ export class Bed {
   /** Objects as YAML or JSON, as a person would apply them. */
   apply(cluster: ClusterName, objects: string): void {
     const { kubeconfig } = this.cluster(cluster);
-    run(this.#kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], objects);
+    runToEnd(this.#kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], objects);
   }
 
   async #start(name: MirrorName, args: readonly string[]): Promise<Program> {
@@ -160,7 +161,7 @@ export class Bed {
   }
 
   #tributary(...args: string[]): string {
-    return run(process.execPath, [this.#main, ...args]);
+    return runToEnd(process.execPath, [this.#main, ...args]);
   }
 
   async #furnish(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Mistakes that the suite must find: edits of the program, and by what each betrays itself. Each needs a fault to show. */
 import type { Violation } from './auditor-process.ts';
-import type { Edit } from './program.ts';
+import type { Edit } from '../lab/compiled-program.ts';
 
 export interface PlantedBug {
   readonly name: string;

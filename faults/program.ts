@@ -1,80 +1,12 @@
-/** The product as a process: compiled from a checkout, with the flags of its image, started and killed at will. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+/** The product as a process with the flags of its image, started and killed at will. */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 
+import { imageFlags, programEnvironment } from '../lab/compiled-program.ts';
 import { MARK } from '../lab/process.ts';
 import type { LabSpec } from '../lab/spec.ts';
-
-const repository = join(import.meta.dirname, '..');
-
-/** A change of one source file, made before it is compiled. */
-export interface Edit {
-  /** In the checkout: `src/provider/pods/decide.ts`. */
-  readonly file: string;
-  /** Occurs once in it. */
-  readonly find: string;
-  readonly replace: string;
-}
-
-/** Compiles a copy of a checkout, with edits, into `directory`; returns the path of its main module. */
-export function compileProgram(
-  directory: string,
-  { checkout = repository, edits = [] }: { checkout?: string; edits?: readonly Edit[] } = {},
-): string {
-  mkdirSync(directory, { recursive: true });
-  for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json'])
-    cpSync(join(checkout, name), join(directory, name), { recursive: true });
-  const modules = join(directory, 'node_modules');
-  if (!existsSync(modules)) symlinkSync(join(checkout, 'node_modules'), modules);
-  for (const edit of edits) {
-    const path = join(directory, edit.file);
-    writeFileSync(path, edited(readFileSync(path, 'utf8'), edit));
-  }
-  const tsc = join(modules, '.bin', 'tsc');
-  const { status, stdout, stderr } = spawnSync(tsc, ['-p', 'tsconfig.build.json'], {
-    cwd: directory,
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`${checkout} cannot be compiled: ${stdout}${stderr}`);
-  return join(directory, 'dist', 'main.js');
-}
-
-/** The text with the edit made; fails unless what is to be replaced occurs exactly once. */
-export function edited(text: string, { file, find, replace }: Edit): string {
-  const count = find === '' ? 0 : text.split(find).length - 1;
-  if (count !== 1) throw new Error(`${file} has ${count} times, not once, what an edit replaces: ${find}`);
-  return text.replace(find, () => replace);
-}
-
-/** Node's flags as in the image, and a bounded heap. */
-export function imageFlags(): string[] {
-  const text = readFileSync(join(repository, 'Dockerfile'), 'utf8');
-  const entry = /^ENTRYPOINT (\[.*\])$/mu.exec(text)?.[1];
-  if (entry === undefined) throw new Error('the Dockerfile has no ENTRYPOINT in the form of a list');
-  const command = JSON.parse(entry) as string[];
-  return ['--max-old-space-size=256', ...command.slice(1, -1)];
-}
-
-/** Runs one command of the program to its end, and returns what it printed. */
-export function tributary(main: string, args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
-    encoding: 'utf8',
-    env: environment(),
-  });
-  if (status !== 0) throw new Error(`tributary ${args.join(' ')}: ${stderr}${stdout}`);
-  return stdout;
-}
 
 export interface ProgramOptions {
   /** Main module. */
@@ -121,7 +53,7 @@ export class Program {
     try {
       const child = spawn(program, rest, {
         stdio: ['ignore', log, log],
-        env: { ...environment(), ...env, [MARK]: lab.runDirectory },
+        env: { ...programEnvironment(), ...env, [MARK]: lab.runDirectory },
         cwd: dirname(logFile),
       });
       this.#child = child;
@@ -154,11 +86,4 @@ export class Program {
   tail(characters = 3_000): string {
     return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8').slice(-characters) : '';
   }
-}
-
-/** Without the caller's cluster. */
-function environment(): NodeJS.ProcessEnv {
-  // oxlint-disable-next-line node/no-process-env -- a child needs the PATH and the like
-  const { KUBECONFIG: _kubeconfig, NODE_OPTIONS: _options, ...rest } = process.env;
-  return { ...rest, NODE_ENV: 'production' };
 }

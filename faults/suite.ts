@@ -5,7 +5,7 @@ import { OPERATIONS as PEER_OPERATIONS } from './peers/pair.ts';
 import { listed, type RunPlan } from './plan.ts';
 import { PodsBed } from './pods/bed.ts';
 import { podPlans, podWorkers } from './pods/work.ts';
-import type { Edit } from './program.ts';
+import type { Edit } from '../lab/compiled-program.ts';
 
 export interface SuiteOptions {
   /** Beginning of the names of its labs. */

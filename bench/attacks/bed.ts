@@ -18,7 +18,8 @@ import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { peerArguments } from '../peer-program.ts';
 import { cpuMs } from '../process-figures.ts';
-import { compile, imageFlags, Program, run } from '../program.ts';
+import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
+import { Program } from '../program.ts';
 import { Borrower } from './borrower.ts';
 
 export const SYSTEM = 'tributary-system';
@@ -153,13 +154,13 @@ export class AttackBed {
 
   async #furnish(peeringPort: number): Promise<void> {
     const folder = join(this.lab.spec.dataDirectory, 'agent');
-    const main = (this.#main = compile(folder));
+    const main = (this.#main = compileProgram(folder));
     const { kubectl } = await binaries(undefined, ['kubectl']);
     const { kubeconfig } = this.cluster;
     const apply = (objects: string): string =>
-      run(kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], objects);
-    apply(run(process.execPath, [main, 'manifests', 'crds']));
-    apply(run(process.execPath, [main, 'manifests', 'cluster', '--image', 'none']));
+      runToEnd(kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], objects);
+    apply(runToEnd(process.execPath, [main, 'manifests', 'crds']));
+    apply(runToEnd(process.execPath, [main, 'manifests', 'cluster', '--image', 'none']));
     const [webhook = 0, ops = 0] = await freePorts(2);
     const options = {
       kubeconfig,

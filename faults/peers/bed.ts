@@ -5,7 +5,7 @@ import { Lab } from '../../lab/lab.ts';
 import { AuditorProcess, type Violation } from '../auditor-process.ts';
 import type { RunResult, Worker } from '../campaign.ts';
 import { type KillPlan, killsOf, nameOf, type Plans } from '../plan.ts';
-import { compileProgram, type Edit } from '../program.ts';
+import { compileProgram, type Edit } from '../../lab/compiled-program.ts';
 import { killAtWrite } from '../proxy/kill-at-write.ts';
 import { City } from './city.ts';
 import { OPERATIONS, type Operation, Pair } from './pair.ts';

@@ -7,7 +7,7 @@ import { binaries } from '../../lab/binaries.ts';
 import type { Cluster } from '../../lab/cluster.ts';
 import { Lab } from '../../lab/lab.ts';
 import { run } from '../../lab/run.ts';
-import { compileProgram, type Edit, tributary } from '../program.ts';
+import { compileProgram, type Edit, runToEnd } from '../../lab/compiled-program.ts';
 import { until } from '../until.ts';
 import { Lane } from './lane.ts';
 
@@ -91,7 +91,7 @@ export class PodsBed {
 
   /** What a command of the program prints. */
   tributary(...args: readonly string[]): string {
-    return tributary(this.main, args);
+    return runToEnd(process.execPath, [this.main, ...args]);
   }
 
   /** As a person applies it. */

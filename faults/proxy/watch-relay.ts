@@ -78,14 +78,14 @@ export class WatchRelay {
     switch (fault.kind) {
       case 'delay':
         this.#delay(line, fault.ms);
-        return true;
+        break;
       case 'truncate':
         this.#break(line.slice(0, Math.floor(line.length / 2)));
-        return true;
+        break;
       case 'duplicate':
         this.#send(line);
         this.#send(line);
-        return true;
+        break;
       case 'reorder':
         return this.#swap(line);
       case 'replay':
@@ -93,11 +93,11 @@ export class WatchRelay {
       case 'error':
         this.#send(errorEvent(fault.code));
         this.end();
-        return true;
+        break;
       case 'silence':
         this.#isSilent = true;
-        return true;
     }
+    return true;
   }
 
   #delay(line: string, ms: number): void {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { edited, imageFlags } from '../../../faults/program.ts';
+import { edited, imageFlags } from '../../../lab/compiled-program.ts';
 
 const edit = (find: string, replace: string): Parameters<typeof edited>[1] => ({
   file: 'src/a.ts',
