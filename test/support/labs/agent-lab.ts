@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import type { Cluster } from '../../../lab/cluster.ts';
 import { freePorts } from '../../../lab/free-ports.ts';
+import type { LabSpec } from '../../../lab/spec.ts';
 import { type FaultProxy, proxyOf } from '../../../faults/proxy/proxy.ts';
 import { LABEL_PROVIDER } from '../../../src/api/names.ts';
 import { pods, secrets } from '../../../src/api/resources.ts';
@@ -116,6 +117,10 @@ export class AgentLab {
     const keys = await this.homeCluster.pki.authority.issue({ commonName: 'agent', ips: ['127.0.0.1'] });
     writeFileSync(join(this.#folder, 'tls.crt'), keys.cert);
     writeFileSync(join(this.#folder, 'tls.key'), keys.key);
+  }
+
+  get spec(): LabSpec {
+    return this.#borrowed.lab.spec;
   }
 
   async down(): Promise<void> {
