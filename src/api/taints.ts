@@ -29,3 +29,9 @@ export const NEVER_TOLERATED: readonly string[] = [
   'node.kubernetes.io/unschedulable',
   'tributary.dev/',
 ];
+
+/**
+ * A person or program sets it after making sure that nothing runs on the node any more (KEP-2268): Kubernetes then lets all of its
+ * pods go. It stays until it is taken away by hand.
+ */
+export const TAINT_OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';

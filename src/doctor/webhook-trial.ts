@@ -1,7 +1,12 @@
 import { WEBHOOK_CONFIGURATION } from '../api/admission.ts';
-import { ANNOTATION_STRATEGY, LABEL_NAMESPACE_NAME, LABEL_OFFLOAD } from '../api/names.ts';
+import {
+  ANNOTATION_STRATEGY,
+  LABEL_NAMESPACE_NAME,
+  LABEL_OFFLOAD,
+  TAINT_VIRTUAL_NODE,
+} from '../api/names.ts';
 import { pods } from '../api/resources.ts';
-import type { KubeObject } from '../api/wire.ts';
+import type { Draft, KubeObject, Pod } from '../api/wire.ts';
 import { collect } from '../kube/body.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { collectionPath } from '../kube/paths.ts';
@@ -15,6 +20,20 @@ interface Trial {
   clock: Clock;
   signal: AbortSignal;
 }
+
+/**
+ * It tolerates virtual nodes: the webhook writes nothing into a pod that stays on real nodes without its doing, as all do where the
+ * strategy is Local, and while `whenAway` keeps new pods at home.
+ */
+export const TRIAL_POD: Draft<Pod> = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { generateName: 'tributary-doctor-' },
+  spec: {
+    containers: [{ name: 'main', image: 'example/none' }],
+    tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
+  },
+};
 
 /** API servers give a webhook up to 10 s. */
 const PATIENCE_MS = 15_000;
@@ -31,18 +50,12 @@ export async function tryOutWebhook(
   const namespace = offloadedNamespace(lists);
   if (namespace === undefined) return undefined;
   using deadline = startDeadline(clock, PATIENCE_MS, 'create a pod for a trial', signal);
-  const body = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { generateName: 'tributary-doctor-' },
-    spec: { containers: [{ name: 'main', image: 'example/none' }] },
-  };
   try {
     const answer = await client.raw({
       method: 'POST',
       path: `${collectionPath(pods, namespace)}?dryRun=All`,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      body: JSON.stringify(TRIAL_POD),
       signal: deadline.signal,
     });
     const text = (await collect(answer.body, { maxBytes: MOST_BYTES, excess: 'throw' })).toString();

@@ -14,7 +14,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   [OFFLOADED_REASONS.daemonSet]: 'keep the DaemonSet off virtual nodes: take its toleration off',
   [OFFLOADED_REASONS.missingReference]: 'make the ConfigMap or Secret that the message names',
   [OFFLOADED_REASONS.volumeNotHere]: 'its volume is in another cluster: let the pod go there',
-  [OFFLOADED_REASONS.nameTaken]: 'rename what the message names',
+  [OFFLOADED_REASONS.nameTaken]:
+    'if a pod of that name is still ending over there, wait, and see its node there if that lasts; else rename what the message names',
   [OFFLOADED_REASONS.forbidden]:
     'change the pod as the message says, or have the provider allow it in its SharingPolicy',
   [OFFLOADED_REASONS.exceededQuota]:

@@ -4,6 +4,7 @@ import {
   disabledIn,
   type ForeignCluster,
 } from '../../api/foreign-cluster.ts';
+import { TAINT_OUT_OF_SERVICE } from '../../api/taints.ts';
 import { closedCondition, VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
 import { conditionOf } from '../conditions.ts';
@@ -137,12 +138,28 @@ export function virtualNodeFindings({ lists }: Facts): readonly Finding[] {
       continue;
     }
     const said = { tried, cameBack: `${ready.reason}: ${ready.message}` };
+    const nodeName = node.status?.nodeName ?? name;
     if (closedCondition(node) !== undefined) findings.warn(name, said, { remedy: CLOSED_REMEDY });
+    else if (ready.status === 'True' && isOutOfService(lists, nodeName))
+      findings.warn(name, { tried, cameBack: OUT_OF_SERVICE }, returnedCure(nodeName));
     else if (ready.status === 'True') findings.ok(name, said);
     else findings.problem(name, said, { remedy: nodeRemedy(ready) });
   }
   return findings.all();
 }
+
+const isOutOfService = (lists: Facts['lists'], nodeName: string): boolean =>
+  itemsOf(lists.nodes).some(
+    ({ metadata, spec }) =>
+      metadata.name === nodeName && spec?.taints?.some(({ key }) => key === TAINT_OUT_OF_SERVICE),
+  );
+
+const OUT_OF_SERVICE = `it is Ready, and the taint ${TAINT_OUT_OF_SERVICE}, which people set, keeps all pods away`;
+
+const returnedCure = (nodeName: string): { remedy: string; run: string } => ({
+  remedy: 'its cluster is back, and what ran there without a pod here has ended: take the taint away',
+  run: `kubectl taint node ${nodeName} ${TAINT_OUT_OF_SERVICE}-`,
+});
 
 const CLOSED_REMEDY =
   'new pods need room elsewhere until what the message says is changed; docs/peering.md explains it, under "When no new pods are sent"';

@@ -1,5 +1,6 @@
 /** What to do now for one pod of a peer whose home is away. Pure. */
 import { isFinished } from '../../api/pod.ts';
+import { TAINT_OUT_OF_SERVICE } from '../../api/taints.ts';
 import type { Node, Pod } from '../../api/wire.ts';
 import { type JournalEntry, isResultPod, recreatedOf, whenLostOf } from './journal-entry.ts';
 import { isDisrupted } from './result.ts';
@@ -100,16 +101,13 @@ function paced({ entry, nowMs }: Facts, decision: Decision): Decision {
 
 const reasonOf = ({ status }: Pod): string => status?.reason ?? 'DisruptionTarget';
 
-/** A person or program sets it after making sure that nothing runs on the node any more (KEP-2268). */
-const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
-
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
 
 /** `undefined`: there is no such Node. A node that is not ready but reports that itself ends its pods like any other. */
 export function nodeStateOf(node: Node | undefined): NodeState {
   if (node === undefined) return 'Fenced';
   const taints = node.spec?.taints ?? [];
-  if (taints.some(({ key }) => key === OUT_OF_SERVICE)) return 'Fenced';
+  if (taints.some(({ key }) => key === TAINT_OUT_OF_SERVICE)) return 'Fenced';
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status === 'Unknown' || taints.some(({ key }) => key === UNREACHABLE)) return 'Silent';
   return 'Answers';
