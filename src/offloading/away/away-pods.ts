@@ -16,7 +16,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Offloading } from '../offloading.ts';
 import type { OffloadingParts } from '../release/remake.ts';
 import { writeHeldOff } from '../write-held-off.ts';
-import { type AwayAction, decideAway, moveAfterMs } from './decide.ts';
+import { type AwayAction, decideAway, moveAfterMs, staysMessage } from './decide.ts';
 import { decideHold } from './hold.ts';
 
 interface AwayPodsOptions extends OffloadingParts {
@@ -198,10 +198,6 @@ const marks = ({ until }: Stay): object => ({ [ANNOTATION_WHEN_AWAY]: until === 
 const spec = (pod: Pod, { until }: Stay): object => ({
   tolerations: withStay(pod, until === 'Contact' ? undefined : DEFAULT_STAY_SECONDS),
 });
-
-const staysMessage = (node: string, why: string): string =>
-  `virtual node "${node}" is away, and the pod stays until contact is back: ${why}. If its cluster is off for certain: ` +
-  `kubectl taint node ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`;
 
 const isVirtual = ({ metadata }: Node): boolean => metadata.labels?.[LABEL_NODE_TYPE] === NODE_TYPE_VIRTUAL;
 

@@ -2,6 +2,7 @@
 import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { DEFAULT_STAY_SECONDS, hasOwnStay, isStaySet } from '../../api/node-life.ts';
 import { claimVolumes, controllerOf, isFinished, isOfDaemonSet } from '../../api/pod.ts';
+import { TAINT_OUT_OF_SERVICE } from '../../api/taints.ts';
 import { whenLostOf } from '../../api/when-lost.ts';
 import type { Pod } from '../../api/wire.ts';
 
@@ -16,11 +17,18 @@ export interface AwayFacts {
 export type AwayAction =
   | { do: 'nothing' }
   /** Its tolerations let it stay without end, or as Kubernetes has it. `why`: it stays although others move. */
-  | { do: 'stay'; until: 'Contact' | 'Default'; why?: string }
+  | { do: 'stay'; until: 'Contact' | 'Default'; why?: Why }
   /** Deleted; its controller makes another. */
   | { do: 'move' }
   /** Later it moves. */
   | { do: 'wait'; ms: number };
+
+export interface Why {
+  /** For people. */
+  text: string;
+  /** What comes of it if Kubernetes lets the pod go: another one runs elsewhere; one that waits for its volumes; none. */
+  letGo: 'Another' | 'Waits' | 'None';
+}
 
 const NOTHING: AwayAction = { do: 'nothing' };
 /** Kubernetes moves a pod at that time by itself; a stay that ends clearly before it needs no word. */
@@ -46,7 +54,7 @@ export function decideAway(pod: Pod, { offloading, awayMs }: AwayFacts): AwayAct
   return isMoved ? { do: 'wait', ms: dueMs - awayMs } : NOTHING;
 }
 
-function stayOf(why: string | undefined, offloading: NamespaceOffloading | undefined): 'Contact' | 'Default' {
+function stayOf(why: Why | undefined, offloading: NamespaceOffloading | undefined): 'Contact' | 'Default' {
   const { pods, afterSeconds = DEFAULT_STAY_SECONDS } = offloading?.spec.whenAway ?? {};
   if (why !== undefined || pods === 'Stay') return 'Contact';
   return pods === 'Move' && afterSeconds > DEFAULT_STAY_SECONDS - CLEARLY_BEFORE_SECONDS
@@ -55,13 +63,32 @@ function stayOf(why: string | undefined, offloading: NamespaceOffloading | undef
 }
 
 /** Why the pod stays whatever is said of its namespace; undefined: it may move. */
-function whyStays(pod: Pod): string | undefined {
+function whyStays(pod: Pod): Why | undefined {
   const { kind } = controllerOf(pod) ?? {};
-  const isReplaced = whenLostOf(pod) === 'Replace';
-  if (!isReplaced || kind === undefined) {
-    return kind === undefined
-      ? 'nobody makes a pod without a controller anew, and it may still run over there'
-      : `a pod of a ${kind} must not run twice, and may still run over there`;
+  const hasClaims = claimVolumes(pod).length > 0;
+  if (kind === undefined) {
+    return {
+      text: 'nobody makes a pod without a controller anew, and it may still run over there',
+      letGo: 'None',
+    };
   }
-  return claimVolumes(pod).length > 0 ? 'its volumes are over there' : undefined;
+  const letGo = hasClaims ? 'Waits' : 'Another';
+  if (whenLostOf(pod) !== 'Replace') {
+    return { text: `a pod of a ${kind} must not run twice, and may still run over there`, letGo };
+  }
+  return hasClaims ? { text: 'its volumes are over there', letGo } : undefined;
+}
+
+/** What people are told on a pod that stays although others move. */
+export function staysMessage(node: string, { text, letGo }: Why): string {
+  const taint = `kubectl taint node ${node} ${TAINT_OUT_OF_SERVICE}=nodeshutdown:NoExecute`;
+  const said = `virtual node "${node}" is away, and the pod stays until contact is back: ${text}`;
+  switch (letGo) {
+    case 'Another':
+      return `${said}. If its cluster is off for certain: ${taint}`;
+    case 'Waits':
+      return `${said}. Another pod would wait for its volumes as well: bring that cluster back, or restore the data elsewhere`;
+    case 'None':
+      return `${said}. If its cluster is off for certain, make it again under another name; ${taint} deletes it for good`;
+  }
 }

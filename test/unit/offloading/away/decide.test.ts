@@ -5,7 +5,7 @@ import type { WhenAway } from '../../../../src/api/namespace-offloading.ts';
 import { ownTolerations, withStay } from '../../../../src/api/node-life.ts';
 import type { OwnerReference, Pod, Toleration } from '../../../../src/api/wire.ts';
 import { admit } from '../../../../src/offloading/admission/decide.ts';
-import { decideAway } from '../../../../src/offloading/away/decide.ts';
+import { decideAway, staysMessage } from '../../../../src/offloading/away/decide.ts';
 import { decideHold } from '../../../../src/offloading/away/hold.ts';
 import { isKeptHome } from '../../../../src/offloading/held-off.ts';
 import { at, boundPod, cluster, NOW_MS, offloading, REPLICA_SET } from '../release/support.ts';
@@ -112,10 +112,33 @@ test.each<[string, Given, WhenAway | undefined, number, string]>([
   expect(action.do).toBe(what);
   if (action.do === 'stay') {
     expect(action.until).toBe(until);
-    expect(action.why ?? '').toContain(why.join(' '));
+    expect(action.why?.text ?? '').toContain(why.join(' '));
     expect(action.why === undefined).toBe(why.length === 0);
   }
   if (action.do === 'wait') expect(action.ms).toBe(Number(until));
+});
+
+test.each<[string, Given, RegExp]>([
+  [
+    'of a Job',
+    { owner: JOB },
+    /off for certain: kubectl taint node milan .*out-of-service=nodeshutdown:NoExecute$/u,
+  ],
+  ['with its data', { claim: true }, /wait for its volumes as well: bring that cluster back/u],
+  [
+    'of a StatefulSet with its data',
+    { owner: STATEFUL_SET, claim: true },
+    /must not run twice.*wait for its volumes/u,
+  ],
+  [
+    'without a controller',
+    { owner: undefined },
+    /make it again under another name; kubectl taint .* deletes it for good$/u,
+  ],
+])('what is told of a pod %s', (_, given, expected) => {
+  const action = decideAway(pod(given), { offloading: offloading({ whenAway: move(0) }), awayMs: 10 });
+  const why = action.do === 'stay' ? action.why : undefined;
+  expect(why && staysMessage('milan', why)).toMatch(expected);
 });
 
 test('a pod that nobody offloads any more stays where it must not run twice', () => {
