@@ -54,9 +54,9 @@ export class KeptBodies {
     return this.isKept(body) ? history.keptMs : 0;
   }
 
-  /** How many there are. */
-  get count(): number {
-    return this.#options.history.keptMs === 0 ? 0 : [...this.#all()].length;
+  /** Keys of the home pods whose bodies are kept, in order; those of bodies that are ending are not among them. */
+  get homeKeys(): string[] {
+    return this.#options.history.keptMs === 0 ? [] : [...this.#homeKeys()].toSorted();
   }
 
   /**
@@ -72,13 +72,15 @@ export class KeptBodies {
       .toSorted((a, b) => (ageOf(a.pod) < ageOf(b.pod) ? -1 : 1));
     if (first === undefined) return false;
     this.#released.add(first.pod.metadata.uid);
-    this.#options.onReleased(`${first.mapping.homeNamespace}/${first.pod.metadata.name}`);
+    this.#options.onReleased(homeKeyOf(first.pod, first.mapping));
     return true;
   }
 
-  *#all(): Iterable<Pod> {
-    for (const { pods } of this.#options.tenants.all()) {
-      for (const pod of pods.list()) if (this.isKept(pod)) yield pod;
+  *#homeKeys(): Iterable<string> {
+    for (const { pods, mapping } of this.#options.tenants.all()) {
+      for (const pod of pods.list()) {
+        if (pod.metadata.deletionTimestamp === undefined && this.isKept(pod)) yield homeKeyOf(pod, mapping);
+      }
     }
   }
 
@@ -96,3 +98,6 @@ export class KeptBodies {
 }
 
 const ageOf = ({ metadata }: Pod): string => metadata.creationTimestamp;
+
+const homeKeyOf = ({ metadata }: Pod, { homeNamespace }: { homeNamespace: string }): string =>
+  `${homeNamespace}/${metadata.name}`;

@@ -1,3 +1,4 @@
+import { timestamp } from '../../api/conditions.ts';
 import type { EventReason } from '../../api/reasons/events.ts';
 import { VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -64,8 +65,7 @@ export class Restores {
     const { history } = this.#options;
     const restoredAt = history?.restoredAt;
     if (history !== undefined && restoredAt !== undefined) {
-      const until = new Date(restoredAt + history.keepMs).toISOString();
-      const message = `this cluster was restored from a backup: ${this.kept.count} pods over there have no pod here; they are kept until ${until}, and then deleted`;
+      const message = homeMessage(this.kept.homeKeys, timestamp(restoredAt + history.keepMs));
       return { reason: VIRTUAL_NODE_REASONS.homeRestored, message };
     }
     return this.#foreignMs > 0
@@ -88,6 +88,22 @@ export class Restores {
 const COUNT_AGAIN_MS = 15_000;
 
 const HOME_EVENT =
-  'this cluster was restored from a backup: pods over there that have no pod here are kept for a while, so that their controllers can take them over';
+  'this cluster was restored from a backup: pods over there that have no pod here are kept for a while, so that their controllers can ' +
+  'take them over; the condition Restored of the VirtualNode names them';
+/** So many are named one by one: that is a condition, and no list. */
+const MOST_NAMED = 8;
+
+/** Pure. @param until RFC 3339 */
+export function homeMessage(keys: readonly string[], until: string): string {
+  const restored = 'this cluster was restored from a backup';
+  if (keys.length === 0) return `${restored}: each pod over there has its pod here`;
+  const more = keys.length - MOST_NAMED;
+  const names = [...keys.slice(0, MOST_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+  const what =
+    keys.length === 1
+      ? '1 pod over there has no pod here'
+      : `${keys.length} pods over there have no pod here`;
+  return `${restored}: ${what} (${names}); kept until ${until}, then deleted: make again what you need of it`;
+}
 const FOREIGN_MESSAGE =
   'the foreign cluster was restored from a backup: pods that it has lost are made anew by their controllers here';
