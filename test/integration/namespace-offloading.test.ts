@@ -64,12 +64,20 @@ test('accepted as it is: the committed example', async () => {
   expect(JSON.parse(body)).toMatchObject({ spec: example.spec });
 });
 
+test('whenAway stays as it is written, so that the same command again changes nothing', async () => {
+  const { status, body } = await dryRun({ whenAway: { pods: 'Stay' } });
+  expect(status).toBe(201);
+  expect(JSON.parse(body).spec.whenAway).toEqual({ pods: 'Stay' });
+});
+
 test.each<[string, object | undefined, string]>([
   ['no spec', undefined, 'spec: Required'],
   ['another strategy', { podStrategy: 'Everywhere' }, 'Unsupported value'],
   ['a name without Selected', { naming: 'Same', remoteName: 'x' }, 'remoteName goes with naming: Selected'],
   ['Selected without a name', { naming: 'Selected' }, 'remoteName goes with naming: Selected'],
   ['a name without naming', { remoteName: 'x' }, 'remoteName goes with naming: Selected'],
+  ['a place for those that stay', { whenAway: { pods: 'Stay', to: 'Home' } }, 'go with pods: Move only'],
+  ['a time for those that stay', { whenAway: { pods: 'Stay', afterSeconds: 5 } }, 'go with pods: Move only'],
   ['a name in capitals', { naming: 'Selected', remoteName: 'Shop' }, 'should match'],
   ['time that runs backwards', { releaseAfterSeconds: -1 }, 'greater than or equal to 0'],
   ['more than a day', { holdOffSeconds: 86_401 }, 'less than or equal to 86400'],

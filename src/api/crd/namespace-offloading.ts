@@ -98,17 +98,15 @@ const spec = {
         'Stay: they stay until contact is back. Move: after afterSeconds they are deleted, and their controllers make others.',
         ['Stay', 'Move'],
       ),
-      afterSeconds: seconds(
-        'With Move: so long after the Node was not Ready any more, in seconds.',
-        DEFAULT_STAY_SECONDS,
-        30 * DAY,
+      afterSeconds: int32(
+        `With Move: so long after the Node was not Ready any more, in seconds. Without it, ${DEFAULT_STAY_SECONDS}.`,
+        { minimum: 0, maximum: 30 * DAY },
       ),
       to: choice(
-        'With Move. Anywhere: wherever the scheduler finds a place. Home: new pods of the namespace, but those with claims, ' +
+        'With Move. Anywhere, which is the default: wherever the scheduler finds a place. Home: new pods of the namespace, but those with claims, ' +
           'are kept on real nodes while the cluster is away and for holdOffSeconds after that. They stay there until ' +
           'they are made anew.',
         ['Anywhere', 'Home'],
-        'Anywhere',
       ),
     },
   ),
@@ -202,6 +200,12 @@ export const namespaceOffloadingDefinition: Definition = {
       'Where the namespace is, or why it is not there.',
     ),
     column(
+      'When away',
+      '.spec.whenAway.pods',
+      'What becomes of its pods over there while their cluster is away; empty: what Kubernetes does.',
+      { priority: 1 },
+    ),
+    column(
       'At home',
       '.status.podsAtHome',
       'Pods on real nodes that were made before the namespace was offloaded.',
@@ -227,6 +231,11 @@ export const namespaceOffloadingDefinition: Definition = {
           {
             rule: "(self.naming == 'Selected') == has(self.remoteName)",
             message: 'remoteName goes with naming: Selected, and only with that',
+            reason: 'FieldValueInvalid',
+          },
+          {
+            rule: "!has(self.whenAway) || self.whenAway.pods == 'Move' || !(has(self.whenAway.afterSeconds) || has(self.whenAway.to))",
+            message: 'whenAway: afterSeconds and to go with pods: Move only; with Stay, leave them out',
             reason: 'FieldValueInvalid',
           },
           {
