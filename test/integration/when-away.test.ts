@@ -217,6 +217,14 @@ test(
     expect(status?.heldOff?.map(({ owner, virtualNode }) => `${owner} ${virtualNode}`)).toEqual([
       `* ${NODE}`,
     ]);
+    await awaited(
+      'it is told of the namespace',
+      async () => (await bed.told()).some((one) => one.startsWith('KeptHome')),
+      {
+        ...WAIT,
+        seen: async () => bed.told(),
+      },
+    );
     expect(uids(await bed.pods('db'))).toEqual([db]);
 
     const taints = { spec: { taints: [{ key: OUT_OF_SERVICE, value: 'off', effect: 'NoExecute' }] } };

@@ -237,6 +237,9 @@ export const EVENT_TEXTS: EventTexts = {
     ),
   },
   NamespaceOffloading: {
+    KeptHome: news(
+      'A foreign cluster is away, and `whenAway` has `to: Home`: new pods of the namespace, but those with claims, are kept on real nodes until the time in `status.heldOff`, also where it says `Remote`.',
+    ),
     LeftBehind: warning(
       'It was removed, and the other side did not answer in time, or somebody else names the namespace, too.',
       'Nothing: it goes with the peering. Or take the name out of the AcceptancePolicy or ForeignCluster.',

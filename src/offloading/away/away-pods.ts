@@ -15,6 +15,7 @@ import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Offloading } from '../offloading.ts';
 import type { OffloadingParts } from '../release/remake.ts';
+import { subjectOf } from '../status.ts';
 import { writeHeldOff } from '../write-held-off.ts';
 import { type AwayAction, decideAway, moveAfterMs, staysMessage } from './decide.ts';
 import { decideHold } from './hold.ts';
@@ -128,7 +129,7 @@ export class AwayPods {
     concerned: readonly NamespaceOffloading[],
     { node, awayMs, signal }: Look,
   ): Promise<{ isNew: boolean; afterMs: number }> {
-    const { client, clock } = this.#options;
+    const { client, clock, events } = this.#options;
     const virtualNode = this.#virtualNode(node)?.metadata.name ?? node;
     const found = { isNew: false, afterMs: AGAIN_MS };
     for (const offloading of concerned) {
@@ -137,6 +138,8 @@ export class AwayPods {
       found.afterMs = Math.min(found.afterMs, hold.afterMs);
       if (hold.heldOff === undefined) continue;
       await writeHeldOff(client, offloading, hold.heldOff, signal);
+      if (hold.isNew === true)
+        events.event(subjectOf(offloading), 'Normal', 'KeptHome', keptMessage(virtualNode));
       found.isNew = true;
     }
     return found;
@@ -198,6 +201,10 @@ const marks = ({ until }: Stay): object => ({ [ANNOTATION_WHEN_AWAY]: until === 
 const spec = (pod: Pod, { until }: Stay): object => ({
   tolerations: withStay(pod, until === 'Contact' ? undefined : DEFAULT_STAY_SECONDS),
 });
+
+const keptMessage = (virtualNode: string): string =>
+  `virtual node "${virtualNode}" is away: new pods without claims are kept on real nodes, as whenAway says, until the time in ` +
+  'status.heldOff. They stay there; to send them away again after that, restart their owner';
 
 const isVirtual = ({ metadata }: Node): boolean => metadata.labels?.[LABEL_NODE_TYPE] === NODE_TYPE_VIRTUAL;
 

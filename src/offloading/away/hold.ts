@@ -13,6 +13,8 @@ const LEAST_HOLD_MS = 60_000;
 export interface Hold {
   /** To be written to `status.heldOff`; undefined: it is as it should be. */
   heldOff?: HeldOff[];
+  /** It begins with this write; otherwise it is made longer. */
+  isNew?: boolean;
   /** When it is to be looked at again, in milliseconds. */
   afterMs: number;
 }
@@ -32,8 +34,10 @@ export function decideHold(
   if (awayMs < dueMs - HOLD_BEFORE_MS) return { afterMs: dueMs - HOLD_BEFORE_MS - awayMs };
   const holdMs = Math.max(LEAST_HOLD_MS, holdOffSeconds * 1000);
   const heldOff = offloading.status?.heldOff ?? [];
-  const leftMs = (heldUntil(heldOff, { owner: ALL_OWNERS, virtualNode }, nowMs) ?? nowMs) - nowMs;
+  const untilMs = heldUntil(heldOff, { owner: ALL_OWNERS, virtualNode }, nowMs);
+  const leftMs = (untilMs ?? nowMs) - nowMs;
   if (leftMs > holdMs / 2) return { afterMs: leftMs - holdMs / 2 };
   const entry = { owner: ALL_OWNERS, virtualNode, until: timestamp(nowMs + holdMs) };
-  return { heldOff: withHeldOff(heldOff, entry, nowMs), afterMs: holdMs / 2 };
+  const isNew = untilMs === undefined;
+  return { heldOff: withHeldOff(heldOff, entry, nowMs), ...(isNew && { isNew }), afterMs: holdMs / 2 };
 }

@@ -168,9 +168,9 @@ const hold = (
 test('new pods are kept home from just before others move, as long as the cluster is away, and then for a while', () => {
   expect(hold(10)).toEqual({ afterMs: 45_000 });
   const entry = { owner: '*', virtualNode: 'milan', until: at(600) };
-  expect(hold(55)).toEqual({ heldOff: [entry], afterMs: 300_000 });
+  expect(hold(55)).toEqual({ heldOff: [entry], isNew: true, afterMs: 300_000 });
   expect(hold(100, { until: at(500) })).toEqual({ afterMs: 200_000 });
-  expect(hold(300, { until: at(299) })).toMatchObject({ heldOff: [entry] });
+  expect(hold(300, { until: at(299) })).toEqual({ heldOff: [entry], afterMs: 300_000 });
   expect(hold(100, { spec: { whenAway: { ...HOME, to: 'Anywhere' } } })).toBeUndefined();
 });
 
