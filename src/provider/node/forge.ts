@@ -92,6 +92,7 @@ function readOwned(node: Node | undefined): Owned {
 export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
   const { virtualNode, contact, address, kubeletPort, version } = inputs;
   const { spec } = virtualNode;
+  const foreignVersion = foreignVersionOf(contact, virtualNode);
   // The CRD lets people write plain numbers, as Kubernetes does; the Node's own API takes text only.
   const resources = Object.fromEntries(
     Object.entries<string | number>(spec.resources).map(([name, amount]) => [name, String(amount)]),
@@ -113,17 +114,23 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
       ...conditions,
       ...(current.status?.conditions ?? []).filter((one) => !ours.has(one.type) && !isOfOurNetwork(one)),
     ],
-    ...declaredFeatures(spec.declaredFeatures, contact.version),
+    ...declaredFeatures(spec.declaredFeatures, foreignVersion),
     nodeInfo: {
       ...NODE_INFO,
       architecture: current.metadata.labels?.['kubernetes.io/arch'] ?? 'amd64',
       operatingSystem: current.metadata.labels?.['kubernetes.io/os'] ?? 'linux',
-      osImage: contact.version === undefined ? UNKNOWN_IMAGE : `Kubernetes ${contact.version}`,
-      kubeletVersion: contact.version ?? 'unknown',
+      osImage: foreignVersion === undefined ? UNKNOWN_IMAGE : `Kubernetes ${foreignVersion}`,
+      kubeletVersion: foreignVersion ?? 'unknown',
       containerRuntimeVersion: `tributary://${version}`,
     },
   };
 }
+
+/** What an agent has not heard yet that starts while the cluster is away, its VirtualNode may know. */
+export const foreignVersionOf = (
+  contact: Pick<ContactState, 'version'>,
+  { status }: Pick<VirtualNode, 'status'>,
+): string | undefined => contact.version ?? status?.foreignVersion;
 
 const bounded = (resources: ResourceList, room: Amounts): ResourceList =>
   Object.fromEntries(

@@ -18,6 +18,7 @@ import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { HomeDnsWay } from '../home-dns.ts';
 import type { RestoredState } from '../restored/restores.ts';
 import type { ContactState } from './contact.ts';
+import { foreignVersionOf } from './forge.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
 interface StatusInputs {
@@ -68,6 +69,7 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
     contact.ok || hasAnswered
       ? good('the foreign API server answers')
       : { status: isCredential || isStarting ? 'Unknown' : 'False', ...bad };
+  const foreignVersion = foreignVersionOf(contact, virtualNode);
   const verdicts: [string, ConditionState][] = [
     [VIRTUAL_NODE_CONDITIONS.ready, ready],
     [VIRTUAL_NODE_CONDITIONS.credentials, credentials],
@@ -83,7 +85,7 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
     nodeName: nodeNameOf(virtualNode),
     namespaces,
     ...(stricterPolicies.length > 0 && { stricterPolicies: [...stricterPolicies] }),
-    ...(contact.version === undefined ? {} : { foreignVersion: contact.version }),
+    ...(foreignVersion === undefined ? {} : { foreignVersion }),
     conditions: [
       ...verdicts.map(([type, verdict]) => withTransition(type, verdict, inputs, now)),
       // Conditions of others, such as peering's, are theirs.

@@ -168,6 +168,12 @@ describe('the Node', () => {
     expect(infoOf(undefined)).toMatchObject({ osImage: 'Kubernetes', kubeletVersion: 'unknown' });
   });
 
+  test('an agent that starts while the foreign cluster is away shows the version of before', () => {
+    const known = { ...virtualNode(), status: { foreignVersion: 'v1.36.3' } };
+    const given = inputs({ virtualNode: known, contact: { ...OK, ok: false, version: undefined } });
+    expect(forgeNodeStatus(current, given).nodeInfo).toMatchObject({ kubeletVersion: 'v1.36.3' });
+  });
+
   test('what was noted as ours may be damaged', () => {
     const damaged = {
       ...current,
