@@ -104,7 +104,7 @@ const spec = {
       ),
       to: choice(
         'With Move. Anywhere, which is the default: wherever the scheduler finds a place. Home: new pods of the namespace, but those with claims, ' +
-          'are kept on real nodes while the cluster is away and for holdOffSeconds after that. They stay there until ' +
+          'are kept on real nodes while the cluster is away, and after that for half of holdOffSeconds at least. They stay there until ' +
           'they are made anew.',
         ['Anywhere', 'Home'],
       ),
