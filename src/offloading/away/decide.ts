@@ -79,16 +79,15 @@ function whyStays(pod: Pod): Why | undefined {
   return hasClaims ? { text: 'its volumes are over there', letGo } : undefined;
 }
 
+const ADVICE: Readonly<Record<Why['letGo'], (taint: string) => string>> = {
+  Another: (taint) => `If its cluster is off for certain: ${taint}`,
+  Waits: () =>
+    'Another pod would wait for its volumes as well: bring that cluster back, or restore the data elsewhere',
+  None: (taint) =>
+    `If its cluster is off for certain, make it again under another name; ${taint} deletes it for good`,
+};
+
 /** What people are told on a pod that stays although others move. */
-export function staysMessage(node: string, { text, letGo }: Why): string {
-  const taint = `kubectl taint node ${node} ${TAINT_OUT_OF_SERVICE}=nodeshutdown:NoExecute`;
-  const said = `virtual node "${node}" is away, and the pod stays until contact is back: ${text}`;
-  switch (letGo) {
-    case 'Another':
-      return `${said}. If its cluster is off for certain: ${taint}`;
-    case 'Waits':
-      return `${said}. Another pod would wait for its volumes as well: bring that cluster back, or restore the data elsewhere`;
-    case 'None':
-      return `${said}. If its cluster is off for certain, make it again under another name; ${taint} deletes it for good`;
-  }
-}
+export const staysMessage = (node: string, { text, letGo }: Why): string =>
+  `virtual node "${node}" is away, and the pod stays until contact is back: ${text}. ` +
+  ADVICE[letGo](`kubectl taint node ${node} ${TAINT_OUT_OF_SERVICE}=nodeshutdown:NoExecute`);
