@@ -124,9 +124,13 @@ export class Lab {
 
   /** A lab that is up; throws when there is none. */
   static async open(name: string = DEFAULT_NAME): Promise<Lab> {
-    const lab = await openReady(new Journal(labPaths(name).runDirectory));
-    if (!lab) throw new Error(`lab ${name} is not up`);
-    return lab;
+    const journal = new Journal(labPaths(name).runDirectory);
+    const lab = await openReady(journal);
+    if (lab) return lab;
+    const why = journal.exists()
+      ? 'is broken; what does not run: npm run lab -- status --name'
+      : 'is not up: npm run lab -- up --name';
+    throw new Error(`lab ${name} ${why} ${name}`);
   }
 
   /**
