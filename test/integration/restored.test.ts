@@ -243,7 +243,7 @@ test.each(CASES)(
       await restored(snapshot, isRunning);
       const here = await lab.pods('home');
       await told('HomeRestored');
-      expect((await lab.condition('Restored'))?.message).toContain('; kept until');
+      expect((await lab.condition('Restored'))?.message).toContain('are kept until');
       await rolledOut(to);
       const now = new Set((await lab.pods('foreign')).map(life));
       // Known to the restored state, or of a name that it knows.

@@ -96,14 +96,16 @@ const MOST_NAMED = 8;
 /** Pure. @param until RFC 3339 */
 export function homeMessage(keys: readonly string[], until: string): string {
   const restored = 'this cluster was restored from a backup';
-  if (keys.length === 0) return `${restored}: each pod over there has its pod here`;
+  if (keys.length === 0) {
+    return `${restored}: no pod over there is known to have lost its pod here; such pods are kept until ${until}`;
+  }
   const more = keys.length - MOST_NAMED;
   const names = [...keys.slice(0, MOST_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ');
   const what =
     keys.length === 1
       ? '1 pod over there has no pod here'
       : `${keys.length} pods over there have no pod here`;
-  return `${restored}: ${what} (${names}); kept until ${until}, then deleted: make again what you need of it`;
+  return `${restored}: ${what} (${names}); they are kept until ${until}, then deleted: make again what you need of them`;
 }
 const FOREIGN_MESSAGE =
   'the foreign cluster was restored from a backup: pods that it has lost are made anew by their controllers here';
