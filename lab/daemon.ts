@@ -83,11 +83,14 @@ export class Daemon {
     return this.#id && isAlive(this.#id) ? this.#id : undefined;
   }
 
-  /** Starts the process; does nothing if it runs already. `waitFor` reports if it ends early. */
-  start(): void {
+  /**
+   * Starts the process; does nothing if it runs already. `waitFor` reports if it ends early. `more`: arguments for this one run,
+   * after those of the command.
+   */
+  start(more: readonly string[] = []): void {
     if (this.id) return;
     const { command, logFile, env } = this.spec;
-    const [program, ...args] = inNamespaces(command, this.spec);
+    const [program, ...args] = inNamespaces([...command, ...more], this.spec);
     mkdirSync(dirname(logFile), { recursive: true });
     this.#record.starting(this.spec);
     const log = openSync(logFile, 'a');
@@ -136,10 +139,10 @@ export class Daemon {
     if (this.id) signalProcess(this.id, 'SIGCONT');
   }
 
-  /** SIGKILL and start again, with the same command. */
-  async restart(): Promise<void> {
+  /** SIGKILL and start again, with the same command; `more`: as for `start`. */
+  async restart(more: readonly string[] = []): Promise<void> {
     await this.kill();
-    this.start();
+    this.start(more);
   }
 
   /**

@@ -5,6 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import type { Cluster } from './cluster.ts';
+
 /** Key to value, both in base64. */
 export type EtcdState = ReadonlyMap<string, string>;
 
@@ -32,7 +34,7 @@ export interface Change {
 /** `url`: of the client port, as in `http://127.0.0.1:2379`. */
 export async function readState(url: string): Promise<EtcdState> {
   const all = Buffer.from([0]).toString('base64');
-  const { kvs = [] } = await call<{ kvs?: { key: string; value?: string }[] }>(url, 'range', {
+  const { kvs = [] } = await askEtcd<{ kvs?: { key: string; value?: string }[] }>(url, 'kv/range', {
     key: all,
     range_end: all,
   });
@@ -47,7 +49,7 @@ export async function restoreState(url: string, wanted: EtcdState): Promise<void
     const counted = changes.filter(({ key }) => !isBelow(key, [...NOTES, ...OWN_LIFE]));
     if (counted.length === 0 && left === 0) return;
     left = counted.length;
-    for (const batch of batches(changes)) await call(url, 'txn', { success: batch.map(operation) });
+    for (const batch of batches(changes)) await askEtcd(url, 'kv/txn', { success: batch.map(operation) });
     await sleep(PASS_MS);
   }
   throw new Error(`${url}: ${left} keys do not stay as they were`);
@@ -91,8 +93,17 @@ function batches(changes: readonly Change[]): Change[][] {
 const operation = ({ key, value }: Change): object =>
   value === undefined ? { request_delete_range: { key } } : { request_put: { key, value } };
 
-async function call<T>(url: string, method: 'range' | 'txn', body: object): Promise<T> {
-  const response = await fetch(`${url}/v3/kv/${method}`, { method: 'POST', body: JSON.stringify(body) });
+/** Of its client port, as the caller reaches it. */
+export function etcdOf(cluster: Cluster): string {
+  const flag = '--listen-client-urls=';
+  const found = cluster.daemon('etcd').spec.command.findLast((word) => word.startsWith(flag));
+  if (found === undefined) throw new Error(`etcd of ${cluster.name} has no ${flag}`);
+  return found.slice(flag.length).replace('0.0.0.0', cluster.nodes[0]?.address ?? '127.0.0.1');
+}
+
+/** One call of the gateway; `method` as in `kv/range`. Fails with the words of etcd. */
+export async function askEtcd<T>(url: string, method: string, body: object): Promise<T> {
+  const response = await fetch(`${url}/v3/${method}`, { method: 'POST', body: JSON.stringify(body) });
   if (!response.ok) throw new Error(`etcd at ${url}: ${method}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
 }

@@ -14,6 +14,8 @@ interface AgentLeaseOptions {
   home: KubeClient;
   /** As read at start. */
   virtualNode: VirtualNode;
+  /** Called when this agent may write again, after home took no renewal for a term. */
+  onRegained: () => void;
   /** Called once, when another agent has taken over. */
   onLost: (reason: string) => void;
 }
@@ -35,7 +37,7 @@ export class AgentLease implements Component {
   readonly #events: ClientEventRecorder;
 
   constructor(options: AgentLeaseOptions) {
-    const { parts, home, virtualNode, onLost } = options;
+    const { parts, home, virtualNode, onRegained, onLost } = options;
     const { config, clock, log } = parts;
     const { leaseSeconds = DEFAULT_SECONDS } = config;
     const durationMs = leaseSeconds * 1000;
@@ -56,6 +58,7 @@ export class AgentLease implements Component {
       outlastsSilence: true,
       // It goes with the VirtualNode.
       ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid }],
+      onRegained,
       onTaken: (holder) => this.#tell(nameIn(holder)),
       onLost: (reason) => onLost(`${reason}: ${this.holder ?? 'nobody'}`),
     });

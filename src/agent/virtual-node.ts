@@ -117,7 +117,9 @@ export class VirtualNodeAgent implements Component {
     const { parts, home } = this.#options;
     const virtualNode = await waitForVirtualNode(home, this.name, parts, this.#stopped.signal);
     const onLost = (reason: string): void => this.#lost.abort(new Error(reason));
-    this.#lease = new AgentLease({ parts, home, virtualNode, onLost });
+    // Before Kubernetes looks next, which counts the node as lost.
+    const onRegained = (): void => lease.wake();
+    this.#lease = new AgentLease({ parts, home, virtualNode, onRegained, onLost });
     const network = this.#network(virtualNode);
     const history = homeHistory(parts, this.#home, nodeNameOf(virtualNode));
     const lease = nodeLease(parts, this.#home, { nodeName: nodeNameOf(virtualNode), history });

@@ -24,6 +24,8 @@ export interface LeaderElectionOptions extends LeaseOptions {
    * lease; default false: it has lost. For those who ask `leading` before each act.
    */
   outlastsSilence?: boolean;
+  /** Called when a leader that has outlasted silence leads again. */
+  onRegained?: () => void;
   /** Called when the lease is seen in somebody else's hands, before `onLost`; again when that is another one. */
   onTaken?: (holder: string) => void;
   /** Called once, when leadership is lost after it was had, or could not be kept. The program then ends. */
@@ -113,28 +115,45 @@ export class LeaderElection implements Component {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { clock, durationMs, log, outlastsSilence = false } = this.#options;
+    const { clock, durationMs, log } = this.#options;
     const { retryMs = durationMs / 7, renewMs = retryMs, random = systemRandom } = this.#options;
     while (!signal.aborted && !this.#term.signal.aborted) {
       const had = this.#termEndsAt !== -Infinity;
       let waitMs = retryMs;
+      let problem = 'the lease could not be renewed in time';
       try {
         if (await this.#attempt(signal)) waitMs = renewMs;
       } catch (error) {
         if (signal.aborted) return;
-        if (had) log.debug('lease not renewed', { error: errorMessage(error) });
-        else this.#complain(errorMessage(error));
+        problem = errorMessage(error);
+        if (had) log.debug('lease not renewed', { error: problem });
+        else this.#complain('the lease cannot be taken', problem);
       }
-      if (had && !this.leading && !outlastsSilence) this.#lose('the lease could not be renewed in time');
-      else await clock.sleep(spreadMs(waitMs, random), signal).catch(() => undefined);
+      if (had && !this.leading && !this.#outlasts(problem)) continue;
+      await clock.sleep(spreadMs(waitMs, random), signal).catch(() => undefined);
     }
   }
 
-  /** Whoever cannot take the lease does nothing at all, so people are told why; once for each cause. */
-  #complain(error: string): void {
+  /** The term is over, and the lease not renewed: false if leadership is lost by that. */
+  #outlasts(problem: string): boolean {
+    const { outlastsSilence = false } = this.#options;
+    if (!outlastsSilence) this.#lose('the lease could not be renewed in time');
+    else if (!this.#term.signal.aborted && this.#said === '')
+      this.#complain('the lease cannot be renewed, and nothing is written until it can', problem);
+    return outlastsSilence;
+  }
+
+  /** Whoever cannot take or keep the lease writes nothing at all, so people are told why; once for each cause. */
+  #complain(what: string, error: string): void {
     if (error === this.#said) return;
     this.#said = error;
-    this.#options.log.warn('the lease cannot be taken', { lease: this.name, error });
+    this.#options.log.warn(what, { lease: this.name, error });
+  }
+
+  #regained(): void {
+    if (this.#said !== '') this.#options.log.info('leading again', { lease: this.name });
+    this.#said = '';
+    this.#options.onRegained?.();
   }
 
   /** Reads the lease once and, if we may take it, writes it once; both before the term would end. True if it is ours. */
@@ -153,9 +172,14 @@ export class LeaderElection implements Component {
       }
       await this.#record.write(deadline.signal);
       const first = this.#termEndsAt === -Infinity;
+      const wasOver = !this.leading;
       this.#termEndsAt = began + renewDeadlineMs;
       this.#termEndsAtWall = beganWall + renewDeadlineMs;
-      if (!first) return true;
+      if (!first) {
+        if (wasOver) this.#regained();
+        return true;
+      }
+      this.#said = '';
       log.info('leading', { lease: this.name });
       this.#elected.resolve();
       return true;

@@ -26,6 +26,7 @@ export class LeaseKeeper implements Component {
   /** Does not give up the lease: the node is not gone just because its agent restarts. */
   readonly stop: Background['stop'] = this.#background.stop;
   #renewedAt = -Infinity;
+  #wake: (() => void) | undefined;
 
   constructor(options: LeaseKeeperOptions) {
     this.name = `lease ${options.namespace}/${options.name}`;
@@ -36,6 +37,11 @@ export class LeaseKeeper implements Component {
   /** Monotonic ms of the last successful renewal. */
   get renewedAt(): number {
     return this.#renewedAt;
+  }
+
+  /** What kept it from being renewed is over: the next turn is now. */
+  wake(): void {
+    this.#wake?.();
   }
 
   start(signal: AbortSignal): void {
@@ -50,7 +56,9 @@ export class LeaseKeeper implements Component {
       const renewed = await this.#renew(signal, intervalMs);
       failures = renewed ? 0 : failures + 1;
       const waitMs = failures === 1 ? spreadMs(intervalMs / 4, random) : intervalMs;
-      await clock.sleep(waitMs, signal).catch(() => undefined);
+      const woken = new AbortController();
+      this.#wake = () => woken.abort(new Error('renew now'));
+      await clock.sleep(waitMs, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
     }
   }
 

@@ -1,22 +1,43 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { LABEL_HOME_UID } from '../../src/api/names.ts';
-import { events, namespaces, pods, serviceAccounts } from '../../src/api/resources.ts';
+
+import { adminToken, kubeconfigWith } from '../../faults/access.ts';
+import { type FaultProxy, proxyOf } from '../../faults/proxy/proxy.ts';
+import type { Cluster } from '../../lab/cluster.ts';
+import { fillEtcd } from '../../lab/full-etcd.ts';
+import type { KubeObject } from '../../lab/kube-api.ts';
+import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { events, leases, namespaces, nodes, pods, serviceAccounts } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
+import type { Node, Pod } from '../../src/api/wire.ts';
 import { tenantCommand } from '../../src/cli/tenant.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { applyYaml, printed } from '../support/labs/rights-cluster.ts';
+import { short } from '../support/long.ts';
 
-/** A provider that is slow over one namespace, as with a webhook of its own, and one whose etcd is full. */
+/** A provider that is slow over one namespace, as with a webhook of its own, and etcds that are full. */
 
 const TIMEOUT_MS = 180_000;
 const SLOW = { homeNamespace: 'slow', tenantNamespace: 'tenant-slow' };
 /** More than there are workers. */
 const MANY = 80;
 const DELAY_MS = 8_000;
+/** Of the agent: a term is two thirds of it. */
+const LEASE_SECONDS = 9;
+/** How often something is tried while an etcd is full. */
+const TRIES = 6;
+/** Kubernetes counts a node as lost 50 s after its last renewal. */
+const FULL_MS = short('milliseconds for which the etcd of home is full', { short: 5_000, long: 60_000 });
+const NOT_RENEWED = 'the lease cannot be renewed, and nothing is written until it can';
 
 let lab: AgentLab;
+/** Between the agent and home. */
+let homeProxy: FaultProxy;
+let folder: string;
 beforeAll(async () => {
   lab = await AgentLab.up();
   const tenant = [
@@ -42,10 +63,19 @@ beforeAll(async () => {
     },
   };
   await lab.home.patch(virtualNodes, { name: NODE }, { type: 'merge', body });
-  await lab.start();
+  homeProxy = await proxyOf(lab.homeCluster);
+  folder = mkdtempSync(join(tmpdir(), 'tributary-slow-'));
+  const kubeconfig = join(folder, 'home');
+  const token = await adminToken(lab.homeCluster, account);
+  writeFileSync(kubeconfig, JSON.stringify(kubeconfigWith(lab.homeCluster, homeProxy.url, token)));
+  await lab.start({ kubeconfig, options: { 'lease-seconds': LEASE_SECONDS } });
   await lab.ready();
 }, TIMEOUT_MS);
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => {
+  await lab?.down();
+  await homeProxy?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, TIMEOUT_MS);
 
 const run = async (namespace: string, name: string): Promise<unknown> =>
   lab.home.create(pods, {
@@ -93,24 +123,136 @@ test(
   TIMEOUT_MS,
 );
 
+const DEPLOYMENT: KubeObject = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: {
+    replicas: 3,
+    selector: { matchLabels: { app: 'web' } },
+    template: {
+      metadata: { labels: { app: 'web' } },
+      spec: {
+        nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
+        tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
+        terminationGracePeriodSeconds: 1,
+        containers: [{ name: 'main', image: 'web:1' }],
+      },
+    },
+  },
+};
+
+const isReady = ({ status }: Pick<Pod | Node, 'status'>): boolean =>
+  status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+/** What would show that a pod was made anew or started again, on either side. */
+async function lives(): Promise<string[]> {
+  const all = [...(await lab.pods('home')), ...(await lab.pods('foreign'))];
+  return all
+    .filter(({ status }) => status?.phase === 'Running')
+    .map(
+      ({ metadata: { name, uid }, status }) =>
+        `${name} ${uid} ${status?.containerStatuses?.[0]?.restartCount}`,
+    )
+    .toSorted();
+}
+const allReady = async (count: number): Promise<void> =>
+  awaited(
+    `${count} pods are Ready`,
+    async () => {
+      const all = await lab.pods('home');
+      return all.length === count && all.every(isReady) && isReady(await lab.home.get(nodes, { name: NODE }));
+    },
+    { seen: async () => [(await lab.pods('home')).map(({ status }) => status), lab.log.slice(-2_000)] },
+  ).then(() => undefined);
+const replicas = async (count: number): Promise<void> =>
+  lab.homeCluster.api.apply({ ...DEPLOYMENT, spec: { ...(DEPLOYMENT['spec'] as object), replicas: count } });
+
+/** Lines of the log since `from`, without what differs from one to the next. */
+const said = (from: number): string[] =>
+  lab.log
+    .slice(from)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .map(({ logger, message, key }) => [logger, message, key].join(' '));
+
+/** What is written through it from now on: paths. */
+function written(proxy: FaultProxy): string[] {
+  const paths: string[] = [];
+  proxy.judge(({ isWrite, path }) => void (isWrite && paths.push(path)));
+  return paths;
+}
+
+async function leaseAgeMs(): Promise<number> {
+  const { spec } = await lab.home.get(leases, { namespace: 'kube-node-lease', name: NODE });
+  return Date.now() - Date.parse(spec?.renewTime ?? '');
+}
+
+/** Fills it, lets `meanwhile` look, makes room; the quota is as before in any case. */
+async function whileFull(cluster: Cluster, meanwhile: () => Promise<void>): Promise<void> {
+  const full = await fillEtcd(cluster);
+  try {
+    await meanwhile();
+    await full.makeRoom();
+  } finally {
+    await full.end();
+  }
+}
+
 test(
   'an etcd that is full over there: the pod says so and waits, what runs is kept, and it goes on by itself',
   async () => {
-    const { proxy } = lab;
-    const before = (await lab.pods('foreign')).map(({ metadata }) => metadata.uid);
-    const message = 'etcdserver: mvcc: database space exceeded';
-    proxy.judge(({ isWrite }) => (isWrite ? { kind: 'status', code: 500, message } : undefined));
-    await run('shop', 'late');
-    await eventually('it says why it waits', async () => {
-      const { items } = await lab.home.list(events, { namespace: 'shop' });
-      const told = items.find(({ reason }) => reason === 'ForeignWriteFailed');
-      return told?.message?.includes('database space exceeded') === true;
+    await replicas(3);
+    await allReady(4);
+    const before = await lives();
+    await whileFull(lab.foreignCluster, async () => {
+      const from = lab.log.length;
+      const writes = written(lab.proxy);
+      await replicas(4);
+      await eventually('it says why it waits, as often as was asked for', async () => {
+        const { items } = await lab.home.list(events, { namespace: 'shop' });
+        const told = items.find(({ reason }) => reason === 'ForeignWriteFailed');
+        return (told?.count ?? 0) >= TRIES && told?.message?.includes('database space exceeded') === true;
+      });
+      expect(await lives()).toEqual(before);
+      expect(isReady(await lab.home.get(nodes, { name: NODE }))).toBe(true);
+      // Each try is one request, and they come further and further apart.
+      console.info(`over there full: ${writes.length} writes, the log says ${said(from).length} lines`);
+      expect(writes.length).toBeLessThanOrEqual(2 * TRIES);
+      expect(said(from).filter((line) => line.includes('reconcile failed'))).toHaveLength(1);
     });
-    expect((await lab.pods('foreign')).map(({ metadata }) => metadata.uid)).toEqual(before);
-    expect(await runs('shop', 'quick')).toBe(true);
-    proxy.calm();
-    await eventually('it runs', async () => runs('shop', 'late'));
-    expect(await runs('shop', 'quick')).toBe(true);
+    await allReady(5);
+    expect(await lives()).toEqual(expect.arrayContaining(before));
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'an etcd that is full at home: it is said once, nothing is written over there, what runs is kept, and it goes on by itself',
+  async () => {
+    await replicas(3);
+    await allReady(4);
+    const before = await lives();
+    await whileFull(lab.homeCluster, async () => {
+      const from = lab.log.length;
+      await eventually('the log says so', () => said(from).some((line) => line.includes(NOT_RENEWED)));
+      const [here, there] = [written(homeProxy), written(lab.proxy)];
+      const asked = (): number => here.filter((path) => path.includes('/leases/')).length;
+      await eventually('the Lease has been tried again', () => asked() >= TRIES);
+      await eventually('the Lease of the Node is old enough', async () => (await leaseAgeMs()) > FULL_MS);
+      console.info(
+        `home full: ${here.length} writes to home, ${there.length} over there; log: ${said(from).join(', ')}`,
+      );
+      expect(there).toEqual([]);
+      expect(here.filter((path) => !path.includes('/leases/'))).toEqual([]);
+      expect(new Set(said(from)).size).toBe(said(from).length);
+      expect(await lives()).toEqual(before);
+    });
+    await allReady(4);
+    expect(await lives()).toEqual(before);
+    await replicas(4);
+    await allReady(5);
+    expect(await lives()).toEqual(expect.arrayContaining(before));
   },
   TIMEOUT_MS,
 );

@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cluster } from '../../../lab/cluster.ts';
-import { readState, restoreState, type EtcdState } from '../../../lab/etcd-state.ts';
+import { etcdOf, readState, restoreState, type EtcdState } from '../../../lab/etcd-state.ts';
 import { ownerOf } from '../../../lab/known-daemons.ts';
 import type { Lab, LabOptions } from '../../../lab/lab.ts';
 import type { Node } from '../../../lab/node.ts';
@@ -170,13 +170,6 @@ async function restoreRules(node: Node, rules: string): Promise<void> {
 async function groupsOf(cluster: Cluster): Promise<string[]> {
   const list = await cluster.api.get<{ groups: { name: string }[] }>('/apis');
   return (list?.groups ?? []).map(({ name }) => name).toSorted();
-}
-
-function etcdOf(cluster: Cluster): string {
-  const flag = '--listen-client-urls=';
-  const found = cluster.daemon('etcd').spec.command.findLast((word) => word.startsWith(flag));
-  if (found === undefined) throw new Error(`etcd of ${cluster.name} has no ${flag}`);
-  return found.slice(flag.length).replace('0.0.0.0', cluster.nodes[0]?.address ?? '127.0.0.1');
 }
 
 /** Holds a name for this process; undefined when another one holds it. */

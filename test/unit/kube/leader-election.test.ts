@@ -6,7 +6,7 @@ import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
 import { LeaseRecord } from '../../../src/kube/lease.ts';
 import { onLostHistory } from '../../../src/kube/lost-history.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
+import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -175,14 +175,22 @@ test('who must wait hears for whom, once for each', async () => {
 });
 
 test('one that outlasts silence leads again when it is heard, unless another has taken the lease', async () => {
-  const a = contend('a', { outlastsSilence: true });
+  const lines: string[] = [];
+  const log = createLogger({ level: 'info', now: () => 0, write: (line) => lines.push(line) });
+  let regained = 0;
+  const a = contend('a', { outlastsSilence: true, log, onRegained: () => regained++ });
   await pass(1000);
   const end = server.fault({ status: 503, times: 1e6 });
   await pass(30_000);
   expect([a.election.leading, a.lost]).toEqual([false, []]);
   end();
   await pass(5000);
-  expect([a.election.leading, a.lost]).toEqual([true, []]);
+  expect([a.election.leading, a.lost, regained]).toEqual([true, [], 1]);
+  expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual([
+    'leading',
+    'the lease cannot be renewed, and nothing is written until it can',
+    'leading again',
+  ]);
   a.process.stop();
   contend('b');
   await pass(30_000);
@@ -381,6 +389,10 @@ test('a kept lease is renewed in its interval, re-created when deleted, and left
   await client.delete(leases, { namespace: 'kube-node-lease', name: 'node' });
   await pass(15_000);
   expect(renewTime()).toBeDefined();
+  const turns = server.count(/^(POST|PUT)/);
+  keeper.wake();
+  await pass(500);
+  expect(server.count(/^(POST|PUT)/)).toBe(turns + 1);
   healthy = false;
   const before = renewTime();
   await pass(60_000);
