@@ -90,6 +90,8 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #startedAt = -Infinity;
   #watchAbort: AbortController | undefined;
   #cancelDoubt: () => void = () => undefined;
+  /** Ends a request that has not been answered yet, or the rest before the next one. */
+  #attempt: AbortController | undefined;
 
   constructor(options: InformerOptions<T>) {
     const { type, list, clock, random = systemRandom, transform = (object: T) => object } = options;
@@ -181,6 +183,14 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#listAgain(reason);
   }
 
+  /**
+   * The server is known to answer again, after it was away: a request that it may never have seen, and a rest that grew meanwhile, are
+   * not waited for. What is answered goes on.
+   */
+  retry(): void {
+    this.#attempt?.abort(new TributaryError('Aborted', 'the server answers again'));
+  }
+
   #listAgain(reason: string): void {
     // Counted, not flagged: a list under way may have been answered before that read.
     this.#listsWanted++;
@@ -193,14 +203,16 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      let delayMs = 0;
+      const attempt = (this.#attempt = new AbortController());
+      const either = AbortSignal.any([signal, attempt.signal]);
       try {
-        if (this.#mustList) await this.#list(signal);
-        else await this.#watch(signal);
+        if (this.#mustList) await this.#list(either);
+        else await this.#watch(either);
       } catch (error) {
-        delayMs = this.#afterError(error, signal);
+        const delayMs = attempt.signal.aborted ? 0 : this.#afterError(error, signal);
+        this.#attempt = attempt;
+        if (delayMs > 0) await this.#options.clock.sleep(delayMs, either).catch(() => undefined);
       }
-      if (delayMs > 0) await this.#options.clock.sleep(delayMs, signal).catch(() => undefined);
     }
   }
 
@@ -337,6 +349,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   }
 
   #heard(): void {
+    this.#attempt = undefined;
     if (this.#contact.state.failingSince !== undefined) this.#log.info('contact again');
     this.#contact.succeeded();
   }

@@ -202,10 +202,15 @@ function connectNode(provider: Wired): void {
     }
   });
   foreign.onChange(() => contact.probe());
+  let wasAway = false;
   contact.onChange(() => {
     controllers.node.add(nodeName);
+    wasAway ||= contact.state.away;
     if (contact.state.away) for (const pod of provider.homePods.list()) controllers.pods.add(podKey(pod));
     if (!contact.state.ok) return;
+    // What was changed at home meanwhile is carried across first, and is seen only by these caches; statuses come after it.
+    if (wasAway) for (const tenant of tenants.all()) tenant.retry();
+    wasAway = false;
     homeLease.wake();
     for (const tenant of tenants.all()) enqueueNamespace(provider, tenant.mapping.homeNamespace);
     lookAtClaims(provider);

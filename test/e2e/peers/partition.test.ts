@@ -137,12 +137,16 @@ test(`a cut of ${CUT_SECONDS} s: told within 5 s after the time of grace, nothin
   expect(await containers()).toEqual(before);
   await peers.setNetwork('open');
   const healed = performance.now();
-  await until('the Node is Ready', async () => !(await isNodeAway()), { seconds: 120, seen });
-  const nodeBack = (performance.now() - healed) / 1000;
-  await until('both are endpoints', async () => (await ready()) === 2, { seconds: 60, seen });
-  console.log(
-    `after the network was back: Node Ready in ${nodeBack.toFixed(1)} s, endpoints in ${((performance.now() - healed) / 1000).toFixed(1)} s`,
-  );
+  const back = async (what: string, isSo: () => Promise<boolean>): Promise<string> => {
+    await until(what, isSo, { seconds: 120, seen });
+    return `${what} ${((performance.now() - healed) / 1000).toFixed(1)} s`;
+  };
+  const times = await Promise.all([
+    back('Node Ready', async () => !(await isNodeAway())),
+    back('pods Ready', async () => (await here()).every((pod) => isReady(pod))),
+    back('both endpoints', async () => (await ready()) === 2),
+  ]);
+  console.log(`after the network was back: ${times.join(', ')}`);
   expect(await containers()).toEqual(before);
   expect((await here()).map(({ metadata }) => metadata.uid).toSorted()).toEqual(uids);
   expect(
