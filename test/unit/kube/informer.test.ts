@@ -379,34 +379,6 @@ test('a server that ends each watch at once is not stormed', async () => {
   expect(clock.monotonic() - began).toBeGreaterThan(700);
 });
 
-test('retry waits neither for a rest that grew nor for an answer that does not come, and leaves a watch that works alone', async () => {
-  seed('a');
-  const informer = await started({ random: () => 1 });
-  await clock.until('a watcher', () => server.watches.watchers.length === 1);
-  const [watcher] = server.watches.watchers;
-  informer.retry();
-  await clock.advance(1_000);
-  expect(server.watches.watchers).toEqual([watcher]);
-  const soon = async (): Promise<void> => {
-    change('a', { step: String(clock.monotonic()) });
-    const began = clock.monotonic();
-    informer.retry();
-    await agrees(informer);
-    expect(clock.monotonic() - began).toBeLessThan(1_000);
-  };
-  const endFailures = server.fault({ status: 503, times: Infinity });
-  watcher?.end();
-  await clock.advance(120_000);
-  endFailures();
-  await soon();
-  const endSilence = server.fault({ delayMs: 1e9, times: Infinity });
-  const asked = server.count(/limit=/);
-  informer.relist('as after a restore');
-  await clock.until('the list is asked for', () => server.count(/limit=/) > asked);
-  endSilence();
-  await soon();
-});
-
 test('relist keeps the store meanwhile, and one asked for during a list brings another', async () => {
   seed('a');
   const informer = await started();
