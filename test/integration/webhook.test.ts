@@ -240,6 +240,8 @@ test(
     // A server listens and does not answer.
     const hole = await blackHole(Number(new URL(url ?? '').port));
     try {
+      const began = performance.now();
+      const seconds = (): string => ((performance.now() - began) / 1000).toFixed(1);
       let isShopMade = false;
       const slow = lab.tryPod('shop').then((pod) => {
         isShopMade = true;
@@ -255,7 +257,11 @@ test(
       }
       // Pods of other namespaces were made while one waited; how many, in two seconds, depends on the machine.
       expect(meanwhile).toBeGreaterThan(0);
+      console.info(
+        `no answer: 20 pods of each of two other namespaces made after ${seconds()} s, ${meanwhile} rounds meanwhile`,
+      );
       expect(strategyOf(await slow)).toBeUndefined();
+      console.info(`no answer: a pod of LocalAndRemote made after ${seconds()} s`);
       expect(await refusal).toMatch(/failed calling webhook .{1,2}remote\.offloading\.tributary\.dev/u);
     } finally {
       await hole.close();
