@@ -3,6 +3,8 @@ import { forgePolicy, type PolicyPair, writes } from '../../api/fence.ts';
 /** Of peers, in a warning: kubectl cuts long ones. */
 const MOST_NAMED = 5;
 const PEERS = 'oldObject.?status.?peers.orValue([])';
+/** CEL: the first few. API servers of Kubernetes 1.34 cannot slice a list. */
+const NAMED = Array.from({ length: MOST_NAMED }, (_, index) => `${PEERS}[${index}]`).join(', ');
 const GRACE = '--drain-seconds of the role cluster (300 s unless set)';
 
 /**
@@ -24,7 +26,7 @@ export function forgeEndWarning(): PolicyPair {
       {
         name: 'who',
         expression:
-          `string(${PEERS}.size()) + ' peer(s) (' + ${PEERS}.slice(0, ${PEERS}.size() < ${MOST_NAMED} ? ${PEERS}.size() : ${MOST_NAMED}).join(', ') + ` +
+          `string(${PEERS}.size()) + ' peer(s) (' + (${PEERS}.size() > ${MOST_NAMED} ? [${NAMED}] : ${PEERS}).join(', ') + ` +
           `(${PEERS}.size() > ${MOST_NAMED} ? ', ...)' : ')')`,
       },
       {
