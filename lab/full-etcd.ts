@@ -50,13 +50,12 @@ async function fill(url: string): Promise<void> {
   const most = (4 * ROOM_BYTES) / JUNK_BYTES;
   for (let n = 0; n < most; n += 1) {
     const body = { key: base64(`${JUNK}${n}`), value: randomBytes(JUNK_BYTES).toString('base64') };
-    const problem = await askEtcd(url, 'kv/put', body).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-    if (problem === undefined) continue;
-    if (IS_FULL.test(String(problem))) return;
-    throw problem;
+    try {
+      await askEtcd(url, 'kv/put', body);
+    } catch (error) {
+      if (IS_FULL.test(String(error))) return;
+      throw error;
+    }
   }
   throw new Error(`etcd at ${url} took ${most * JUNK_BYTES} bytes, and is not full: its quota was ignored`);
 }
