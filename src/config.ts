@@ -98,7 +98,7 @@ export interface AgentConfig {
   tunnelEndpoints: readonly string[] | undefined;
   /** Roles `gateway` and `node`: size of the largest packet that WireGuard carries, in bytes; default 1420. */
   tunnelMtu: number;
-  /** Roles `cluster`, `gateway`, `peer`, `all`: when another process takes over from one that has failed; default 15, of an agent 30. */
+  /** Roles `cluster`, `gateway`, `peer`: when another process takes over from one that failed; default 15, `peer` 30. */
   leaseSeconds: number | undefined;
   /** Role `gateway`: seconds between two probes of a peer; default 1. */
   probeSeconds: number;
@@ -167,8 +167,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'wireguard-interface': 'gateway, node: name of the WireGuard interface (default "tributary")',
   'tunnel-endpoint': 'gateway: HOST:PORT,... at which peers dial it, or "none" (default: the node’s address)',
   'tunnel-mtu': 'gateway, node: largest packet on WireGuard in bytes (default 1420)',
-  'lease-seconds':
-    'cluster, gateway, peer: after so many seconds another process takes over (default 15, peer 30)',
+  'lease-seconds': 'cluster, gateway, peer: after so many seconds another takes over (default 15, peer 30)',
   'probe-seconds': 'gateway: seconds between probes of each peer (default 1)',
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
 };

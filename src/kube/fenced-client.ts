@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/wire.ts';
 import type { ResourceType } from '../api/resources.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { KubeClient } from './client.ts';
-import { sharesHistory } from './lost-history.ts';
+import { sharesServer } from './server-news.ts';
 
 /** Their objects are questions, which are made and not stored. */
 const QUESTIONS = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
@@ -49,6 +49,6 @@ export function fenced(client: KubeClient, check: () => void): KubeClient {
     },
     close: async () => client.close(),
   };
-  sharesHistory(wrapper, client);
+  sharesServer(wrapper, client);
   return wrapper;
 }

@@ -10,7 +10,7 @@ import type { Cache } from './cache.ts';
 import { ChangeListeners } from './change-listeners.ts';
 import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
 import { Contact, type ContactState } from './contact.ts';
-import { onLostHistory } from './lost-history.ts';
+import { onAnswers, onLostHistory } from './server-news.ts';
 import { type ChangeListener, Store } from './store.ts';
 import { View } from './view.ts';
 
@@ -119,9 +119,11 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       this.relist(reason);
       this.#mayGoBackUntil = this.#listsWanted;
     });
+    const endAnswers = onAnswers(this.#options.client, () => this.#retry());
     this.#running = this.#run(this.#abort.signal).finally(() => {
       signal.removeEventListener('abort', stop);
       endLost();
+      endAnswers();
     });
     await untilAborted(this.#firstSync.promise, this.#abort.signal);
   }
@@ -183,11 +185,8 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#listAgain(reason);
   }
 
-  /**
-   * The server is known to answer again, after it was away: a request that it may never have seen, and a rest that grew meanwhile, are
-   * not waited for. What is answered goes on.
-   */
-  retry(): void {
+  /** A request that the server may never have seen, and a rest that grew meanwhile, are not waited for. What is answered goes on. */
+  #retry(): void {
     this.#attempt?.abort(new TributaryError('Aborted', 'the server answers again'));
   }
 

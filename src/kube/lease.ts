@@ -3,7 +3,7 @@ import type { DraftMeta, Lease, OwnerReference } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hasCode } from '../lib/errors.ts';
 import type { KubeClient } from './client.ts';
-import { tellLostHistory } from './lost-history.ts';
+import { tellLostHistory } from './server-news.ts';
 
 export interface LeaseOptions {
   client: KubeClient;

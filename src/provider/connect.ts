@@ -1,5 +1,6 @@
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
+import { tellAnswers } from '../kube/server-news.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { homeReferenceName, podReferences } from './forge/references.ts';
@@ -209,7 +210,7 @@ function connectNode(provider: Wired): void {
     if (contact.state.away) for (const pod of provider.homePods.list()) controllers.pods.add(podKey(pod));
     if (!contact.state.ok) return;
     // What was changed at home meanwhile is carried across first, and is seen only by these caches; statuses come after it.
-    if (wasAway) for (const tenant of tenants.all()) tenant.retry();
+    if (wasAway) tellAnswers(foreign.client);
     wasAway = false;
     homeLease.wake();
     for (const tenant of tenants.all()) enqueueNamespace(provider, tenant.mapping.homeNamespace);

@@ -171,11 +171,6 @@ export class Tenant {
     );
   }
 
-  /** The foreign cluster answers again: its caches do not wait until their next attempt. */
-  retry(): void {
-    for (const informer of this.#informers) informer.retry();
-  }
-
   /** The remote pod that stands for the home pod of this name, whatever its UID. */
   remotePod(name: string): Pod | undefined {
     return this.pods.get(`${this.mapping.tenantNamespace}/${name}`);

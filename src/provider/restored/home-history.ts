@@ -3,7 +3,7 @@ import { leases } from '../../api/resources.ts';
 import type { Lease } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { LeaseMarks } from '../../kube/lease.ts';
-import { tellLostHistory } from '../../kube/lost-history.ts';
+import { tellLostHistory } from '../../kube/server-news.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { ignoring } from '../../lib/errors.ts';

@@ -4,7 +4,7 @@ import { VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { tellLostHistory } from '../../kube/lost-history.ts';
+import { tellLostHistory } from '../../kube/server-news.ts';
 import type { Basics } from '../../lib/basics.ts';
 import type { Tenants } from '../tenants.ts';
 import { type History, type HomeHistory, NO_HISTORY } from './home-history.ts';

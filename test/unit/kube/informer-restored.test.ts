@@ -3,7 +3,7 @@ import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { Informer } from '../../../src/kube/informer.ts';
-import { tellLostHistory } from '../../../src/kube/lost-history.ts';
+import { tellLostHistory } from '../../../src/kube/server-news.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

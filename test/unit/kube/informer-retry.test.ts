@@ -4,6 +4,7 @@ import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { Informer } from '../../../src/kube/informer.ts';
+import { tellAnswers } from '../../../src/kube/server-news.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -23,7 +24,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-test('retry waits neither for a rest that grew nor for an answer that does not come, and leaves a watch that works alone', async () => {
+test('caches that are told that their server answers again wait neither for a rest that grew nor for an answer that does not come, and leaves a watch that works alone', async () => {
   server.seed(configMaps, { metadata: { name: 'a', namespace: 'ns' }, data: {} });
   const informer = new Informer<ConfigMap>({
     client,
@@ -36,7 +37,7 @@ test('retry waits neither for a rest that grew nor for an answer that does not c
   await clock.during('the informer starts', informer.start(new AbortController().signal));
   await clock.until('a watcher', () => server.watches.watchers.length === 1);
   const [watcher] = server.watches.watchers;
-  informer.retry();
+  tellAnswers(client);
   await clock.advance(1_000);
   expect(server.watches.watchers).toEqual([watcher]);
   const soon = async (): Promise<void> => {
@@ -45,7 +46,7 @@ test('retry waits neither for a rest that grew nor for an answer that does not c
     const step = String(clock.monotonic());
     server.storage.update('configmaps', { ...current, data: { step } });
     const began = clock.monotonic();
-    informer.retry();
+    tellAnswers(client);
     await clock.until('it is seen', () => informer.get('ns/a')?.data?.['step'] === step);
     expect(clock.monotonic() - began).toBeLessThan(1_000);
   };

@@ -4,7 +4,7 @@ import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { LeaderElection, type LeaderElectionOptions } from '../../../src/kube/leader-election.ts';
 import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
 import { LeaseRecord } from '../../../src/kube/lease.ts';
-import { onLostHistory } from '../../../src/kube/lost-history.ts';
+import { onLostHistory } from '../../../src/kube/server-news.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
