@@ -15,7 +15,10 @@ export interface ProcessId {
 /** The environment variable whose value is the run directory of the lab that owns a process. */
 export const MARK = 'TRIBUTARY_LAB_RUN_DIRECTORY';
 
-/** The process now at `pid`; undefined when there is none, or only a zombie that nobody has buried yet. */
+/**
+ * The process now at `pid`; undefined when there is none, or only a zombie that nobody has buried yet. A zombie with threads is none
+ * yet: of a process that was killed, the first thread may have ended while others still hold its ports.
+ */
 export function processAt(pid: number): ProcessId | undefined {
   let stat: string;
   try {
@@ -29,8 +32,9 @@ export function processAt(pid: number): ProcessId | undefined {
 /** Reads one line of /proc/PID/stat. The command may hold spaces and brackets, so fields count from its end. */
 export function parseStat(pid: number, stat: string): ProcessId | undefined {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [state, startTime] = [fields[0], fields[19]];
-  if (startTime === undefined || state === 'Z' || state === 'X') return undefined;
+  const [state, threads, startTime] = [fields[0], Number(fields[17]), fields[19]];
+  const isGone = state === 'X' || (state === 'Z' && threads <= 1);
+  if (startTime === undefined || isGone) return undefined;
   return { pid, startTime };
 }
 

@@ -12,8 +12,8 @@ import {
   waitGone,
 } from '../../../lab/process.ts';
 
-const stat = (state: string): string =>
-  `7 (a) b) c) ${state} 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 0 0`;
+const stat = (state: string, threads = 1): string =>
+  `7 (a) b) c) ${state} 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 ${threads} 0 4711 0 0`;
 
 test('a start time is found behind a name with brackets', () => {
   expect(parseStat(7, stat('S'))).toEqual({ pid: 7, startTime: '4711' });
@@ -21,6 +21,10 @@ test('a start time is found behind a name with brackets', () => {
 
 test.each(['Z', 'X'])('state %s is not alive', (state) => {
   expect(parseStat(7, stat(state))).toBeUndefined();
+});
+
+test('a zombie of which threads are left is alive: they may still hold its ports', () => {
+  expect(parseStat(7, stat('Z', 2))).toEqual({ pid: 7, startTime: '4711' });
 });
 
 test('this process is alive, one with its pid and another start is not and gets no signal', () => {
