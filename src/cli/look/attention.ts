@@ -13,6 +13,7 @@ import { NAMESPACE_OFFLOADING_REASONS, type NamespaceOffloading } from '../../ap
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS } from '../../api/tunnel.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from '../../api/virtual-node.ts';
+import type { Condition } from '../../api/wire.ts';
 import { readyOf } from '../namespaces/offloading.ts';
 import { approvalHint, labelOf } from '../peering/foreign-clusters.ts';
 
@@ -132,11 +133,21 @@ export function tunnelNotices({ metadata, spec, status }: Tunnel): Notice[] {
 }
 
 export function virtualNodeNotices({ metadata, status }: VirtualNode): Notice[] {
-  const ready = status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);
-  if (ready?.status !== 'False' || ready.reason === VIRTUAL_NODE_REASONS.starting) return [];
-  const message = `${ready.reason}: ${ready.message}`;
-  const see = `kubectl describe virtualnode ${metadata.name}`;
-  return [{ about: `virtual node ${metadata.name}`, message, see, isWaiting: false }];
+  const { name } = metadata;
+  const conditionOf = (wanted: string): Condition | undefined =>
+    status?.conditions?.find(({ type }) => type === wanted);
+  const ready = conditionOf(VIRTUAL_NODE_CONDITIONS.ready);
+  const restored = conditionOf(VIRTUAL_NODE_CONDITIONS.restored);
+  const notice = ({ reason, message }: Condition, isWaiting: boolean): Notice => ({
+    about: `virtual node ${name}`,
+    message: `${reason}: ${message}`,
+    see: `kubectl describe virtualnode ${name}`,
+    isWaiting,
+  });
+  const isDown = ready?.status === 'False' && ready.reason !== VIRTUAL_NODE_REASONS.starting;
+  // Somebody has to make anew what this cluster has lost. What the foreign one has lost, controllers make.
+  const isRestored = restored?.reason === VIRTUAL_NODE_REASONS.homeRestored;
+  return [...(isDown ? [notice(ready, false)] : []), ...(isRestored ? [notice(restored, true)] : [])];
 }
 
 const GOING_ON = new Set<string>([

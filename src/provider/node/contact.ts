@@ -239,9 +239,11 @@ export class ForeignContact implements Component {
   #set(state: ContactState): void {
     const before = this.#state;
     this.#state = state;
-    const isSame = (['ok', 'away', 'reason', 'message'] as const).every((key) => before[key] === state[key]);
-    if (isSame) return;
-    this.#options.log.info('contact with the foreign cluster has changed', {
+    const isSame = (key: 'ok' | 'away' | 'reason' | 'message'): boolean => before[key] === state[key];
+    const isAsBefore = isSame('ok') && isSame('away') && isSame('reason');
+    if (isAsBefore && isSame('message')) return;
+    // While a cluster is away, attempts fail now in this and now in that way.
+    this.#options.log[isAsBefore ? 'debug' : 'info']('contact with the foreign cluster has changed', {
       ok: state.ok,
       reason: state.reason,
       cause: state.message,

@@ -270,6 +270,23 @@ Waits for Milan
   });
 });
 
+test('what a restored backup has lost waits for somebody who makes it anew', async () => {
+  lent('milan', MILAN);
+  const restored = { type: 'Restored', status: 'True', reason: 'HomeRestored', message: '1 pod (shop/web)' };
+  world.seed(virtualNodes, {
+    metadata: { name: 'lost', labels: { 'tributary.dev/provider': TURIN } },
+    spec: { resources: {}, labels: { 'tributary.dev/cluster': 'lost' } },
+    status: { conditions: [{ type: 'Ready', status: 'True' }, restored] },
+  });
+  const { code, out } = await world.run(statusCommand, '');
+  expect(code).toBe(0);
+  expect(out).toContain(`
+Waits for you
+  virtual node lost: HomeRestored: 1 pod (shop/web)
+    kubectl describe virtualnode lost
+`);
+});
+
 test('a join token is waited for from the other cluster, and then brought here', async () => {
   peer('turin', TURIN, { outgoing: { phase: 'Pending', reason: 'TokenRequired' } });
   const { out } = await world.run(statusCommand, '');
