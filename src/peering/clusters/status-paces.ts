@@ -3,9 +3,12 @@ import { Pace, type PaceOptions } from '../../lib/pace.ts';
 import type { ForeignClusterFacts } from './conditions.ts';
 import { isDiscovered } from './foreign-cluster.ts';
 
-/** Links that come and go, and other names and endpoints in each hello, would each be a write. */
+/**
+ * Links that come and go, and other names and endpoints in each hello, would each be a write. Of a peer that a person knows, what
+ * is shown is half a minute old at most, also where somebody peers and parts with it again and again.
+ */
 export const STATUS_PACES: Record<'known' | 'strangers', Omit<PaceOptions, 'clock'>> = {
-  known: { free: 60, baseMs: 1_000, quietMs: 15_000 },
+  known: { free: 120, baseMs: 1_000, quietMs: 5_000 },
   // Identities cost nothing, so all strangers share one rate besides.
   strangers: { free: 12, baseMs: 2_000, quietMs: 60_000, all: { burst: 500, perSecond: 2 } },
 };

@@ -69,7 +69,7 @@ describe('what never ends is written so often at most', () => {
     ['services', DOCUMENT_PACES.services, 200, 900],
     ['a stranger', STRANGER_PACE, 25, 80],
     ['the status of a stranger', STATUS_PACES.strangers, 30, 90],
-    ['the status of another cluster', STATUS_PACES.known, 95, 330],
+    ['the status of another cluster', STATUS_PACES.known, 195, 860],
     ['the status of a pod', HOME_PACES.podStatus, 75, 300],
     ['a volume', HOME_PACES.volume, 25, 80],
     ['a node', HOME_PACES.nodeStatus, 110, 450],
