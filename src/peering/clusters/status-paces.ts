@@ -30,9 +30,16 @@ export class StatusPaces {
   }
 }
 
-/** Nobody here wants anything of it, and it was not let in. */
+/**
+ * Nobody here wants anything of it, and it was not let in. Until that is written it was: the end of a peering is shown at the pace of
+ * a peer.
+ */
 function isStranger({ cluster, intent, outgoing, incoming }: ForeignClusterFacts): boolean {
-  const isLetIn = [outgoing, incoming].some(({ phase }) => !UNDECIDED.has(phase));
+  const { status } = cluster;
+  const phases = [outgoing, incoming, status?.outgoing, status?.incoming].map(
+    (side) => side?.phase ?? 'None',
+  );
+  const isLetIn = phases.some((phase) => !UNDECIDED.has(phase));
   return isDiscovered(cluster) && intent?.wanted !== true && !isLetIn;
 }
 
