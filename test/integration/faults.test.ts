@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { nodes } from '../../src/api/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { KubeObject } from '../../lab/kube-api.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
+import { webDeployment } from '../support/labs/web.ts';
 import { eventually } from '../support/eventually.ts';
 import { short } from '../support/long.ts';
 import { seeded, type Chance } from '../support/seed.ts';
@@ -26,24 +27,7 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);
 
-const deployment = (image: string): KubeObject => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'shop' },
-  spec: {
-    replicas: REPLICAS,
-    selector: { matchLabels: { app: 'web' } },
-    template: {
-      metadata: { labels: { app: 'web' } },
-      spec: {
-        nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
-        tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
-        terminationGracePeriodSeconds: 1,
-        containers: [{ name: 'main', image }],
-      },
-    },
-  },
-});
+const deployment = (image: string): KubeObject => webDeployment(image, REPLICAS);
 
 /**
  * What is not yet true of this: every home pod runs the image and is Ready, each has exactly one remote pod, and

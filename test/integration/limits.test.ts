@@ -4,12 +4,13 @@ import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { KubeObject } from '../../lab/kube-api.ts';
-import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { configMaps, nodes, pods } from '../../src/api/resources.ts';
 import { API_VERSION, virtualNodes } from '../../src/api/virtual-node.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
+import { onNode, webDeployment } from '../support/labs/web.ts';
 
 /** An agent at the limits: of files, of the size of objects, and of what somebody takes away for a moment. */
 
@@ -27,25 +28,7 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);
 
-const placed = {
-  nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
-  tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
-  terminationGracePeriodSeconds: 1,
-};
-
-const deployment = (image: string): KubeObject => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'shop' },
-  spec: {
-    replicas: REPLICAS,
-    selector: { matchLabels: { app: 'web' } },
-    template: {
-      metadata: { labels: { app: 'web' } },
-      spec: { ...placed, containers: [{ name: 'main', image }] },
-    },
-  },
-});
+const deployment = (image: string): KubeObject => webDeployment(image, REPLICAS);
 
 /** Resolves when all run that image, each with one body. */
 async function rolledOut(image: string): Promise<void> {
@@ -140,7 +123,7 @@ test(
         annotations: { 'example.com/text': TEXT },
       },
       spec: {
-        ...placed,
+        ...onNode,
         containers: [{ name: 'main', image: 'web:1', env: ENV }],
         volumes: [{ name: 'large', configMap: { name: SETTINGS.name } }],
       },

@@ -7,8 +7,7 @@ import { adminToken, kubeconfigWith } from '../../faults/access.ts';
 import { type FaultProxy, proxyOf } from '../../faults/proxy/proxy.ts';
 import type { Cluster } from '../../lab/cluster.ts';
 import { fillEtcd } from '../../lab/full-etcd.ts';
-import type { KubeObject } from '../../lab/kube-api.ts';
-import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { events, leases, namespaces, nodes, pods, serviceAccounts } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { Node, Pod } from '../../src/api/wire.ts';
@@ -16,6 +15,7 @@ import { tenantCommand } from '../../src/cli/tenant.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
+import { webDeployment } from '../support/labs/web.ts';
 import { applyYaml, printed } from '../support/labs/rights-cluster.ts';
 import { short } from '../support/long.ts';
 
@@ -125,25 +125,6 @@ test(
   TIMEOUT_MS,
 );
 
-const DEPLOYMENT: KubeObject = {
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'shop' },
-  spec: {
-    replicas: 3,
-    selector: { matchLabels: { app: 'web' } },
-    template: {
-      metadata: { labels: { app: 'web' } },
-      spec: {
-        nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
-        tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
-        terminationGracePeriodSeconds: 1,
-        containers: [{ name: 'main', image: 'web:1' }],
-      },
-    },
-  },
-};
-
 const isReady = ({ status }: Pick<Pod | Node, 'status'>): boolean =>
   status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 /** Of the Deployment; the tests before have left others. */
@@ -170,7 +151,7 @@ const allReady = async (count: number): Promise<void> =>
     { seen: async () => [(await web('home')).map(({ status }) => status), lab.log.slice(-2_000)] },
   ).then(() => undefined);
 const replicas = async (count: number): Promise<void> =>
-  lab.homeCluster.api.apply({ ...DEPLOYMENT, spec: { ...(DEPLOYMENT['spec'] as object), replicas: count } });
+  lab.homeCluster.api.apply(webDeployment('web:1', count));
 
 /** Lines of the log since `from`, without what differs from one to the next. */
 const said = (from: number): string[] =>

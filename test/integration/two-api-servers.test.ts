@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { KubeObject } from '../../lab/kube-api.ts';
 import { type SecondApiServer, startSecondApiServer } from '../../lab/second-api-server.ts';
-import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { awaited } from '../support/eventually.ts';
-import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
+import { AgentLab } from '../support/labs/agent-lab.ts';
+import { onNode, webDeployment } from '../support/labs/web.ts';
 import { short } from '../support/long.ts';
 import { noted } from './support/noted-ways.ts';
 import { TcpSwitch } from './support/tcp-switch.ts';
@@ -133,27 +134,9 @@ interface Listed {
   items: { metadata: { uid: string } }[];
 }
 
-const onNode = {
-  nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
-  tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
-  terminationGracePeriodSeconds: 1,
-};
-
 const probe = (image: string): Pick<Pod, 'spec'> & { metadata: { name: string; namespace: string } } => ({
   metadata: { name: 'probe', namespace: 'shop' },
   spec: { ...onNode, containers: [{ name: 'main', image }] },
 });
 
-const deployment = (image: string): KubeObject => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'shop' },
-  spec: {
-    replicas: REPLICAS,
-    selector: { matchLabels: { app: 'web' } },
-    template: {
-      metadata: { labels: { app: 'web' } },
-      spec: { ...onNode, containers: [{ name: 'main', image }] },
-    },
-  },
-});
+const deployment = (image: string): KubeObject => webDeployment(image, REPLICAS);
