@@ -58,7 +58,7 @@ export const filesOf = (suite: Suite, isLong: boolean = isLongRun()): string[] =
     .toSorted();
 
 /**
- * Integration files by what they need. Files on control planes borrow them, in three parts that may run beside each other. Files of whole
+ * Integration files by what they need. Files on control planes borrow them, in six parts that may run beside each other. Files of whole
  * peerings borrow two clusters on a network, one file after another; of the others, each has its own network.
  */
 const NEEDS = {
@@ -80,13 +80,16 @@ function kindOf(path: string): Kind {
     : 'on control planes';
 }
 
-/** Folders of test/e2e that take long; all others come last. */
+/** Folders of test/e2e that take long; all others come after them. */
 const LONG = ['peers', 'documents', 'network', 'kubelet', 'underlay'] as const;
 
-/** All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early. */
+/**
+ * All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early; four alike come
+ * last, one for each lane, so that none is left to run alone.
+ */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const only = (one: (typeof LONG)[number]): Part[] => endToEnd(files.e2e, (folder) => folder === one);
-  const onPlanes = inParts(integration(files.integration, 'on control planes'), 3);
+  const onPlanes = inParts(integration(files.integration, 'on control planes'), 6);
   const parts = [
     CHECK,
     ...only('peers'),
@@ -97,11 +100,11 @@ export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
     // Their programs are built first.
     ...onPlanes.slice(0, 2),
     ...only('network'),
-    ...onPlanes.slice(2),
     ...only('kubelet'),
-    integration(files.integration, 'with networks'),
     ...only('underlay'),
+    integration(files.integration, 'with networks'),
     ...endToEnd(files.e2e, (folder) => !LONG.some((one) => one === folder)),
+    ...onPlanes.slice(2),
   ];
   return parts.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0));
 }
