@@ -17,7 +17,7 @@ jest.setTimeout(400_000);
 const SHOP = 'shop';
 const FENCE = { lostAfterSeconds: 10, stopSeconds: 6, marginSeconds: 5 };
 const HEALS = short('partitions that heal around the moment at which pods run at home', {
-  short: 1,
+  short: 0,
   long: 12,
 });
 
@@ -215,7 +215,8 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
     expect(watch.atBoth()).toEqual([]);
   }
 
-  test('a partition that heals at the worst moment starts nothing twice', async () => {
+  const testInLongLane = HEALS > 0 ? test : test.skip;
+  testInLongLane('a partition that heals at the worst moment starts nothing twice', async () => {
     for (let round = 0; round < HEALS; round++) await seeded(healAround);
   });
 });

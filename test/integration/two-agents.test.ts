@@ -22,6 +22,8 @@ type LeaseSpec = NonNullable<Lease['spec']>;
 
 const TIMEOUT_MS = 180_000;
 const LEASE_SECONDS = 4;
+/** Without a write: a process has done what it was told. */
+const QUIET_MS = 500;
 const REPLICAS = 6;
 /** Another virtual node, of the same foreign cluster. */
 const OTHER = 'other';
@@ -60,6 +62,21 @@ const holder = async (node = NODE): Promise<string> => nameIn((await lease(node)
 const acts = async (name: string, node = NODE): Promise<void> =>
   eventually(`${name} acts for ${node}`, async () => (await holder(node)) === name);
 const written = (name: string): string[] => ways.of(name).writes;
+
+/**
+ * Stops a process while it has nothing to write: what is on its way out at that moment arrives when it wakes, as from a process that
+ * the network holds up.
+ */
+async function pause(name: string): Promise<void> {
+  const isLease = (write: string): boolean => write.includes('/leases/');
+  let [seen, since] = [-1, 0];
+  await eventually(`${name} has nothing to write`, () => {
+    const count = [...written(name), ...abroad].filter((write) => !isLease(write)).length;
+    if (count !== seen) [seen, since] = [count, performance.now()];
+    return performance.now() - since > QUIET_MS;
+  });
+  lab.signal(name, 'SIGSTOP');
+}
 
 /** The other virtual node, by the same credentials. */
 async function furnishOther(): Promise<void> {
@@ -177,7 +194,7 @@ test(
 test(
   'stopped for longer than its term: awake again, it writes nothing and ends',
   async () => {
-    lab.signal('second', 'SIGSTOP');
+    await pause('second');
     await acts('first');
     await lab.homeCluster.api.apply(deployment('web:5'));
     await rolledOut('web:5');
@@ -263,7 +280,7 @@ describe('processes that serve two virtual nodes each', () => {
   test(
     'stopped while each holds one: the other serves both, and the one that wakes writes nothing and stands by',
     async () => {
-      lab.signal('second', 'SIGSTOP');
+      await pause('second');
       await acts('first');
       await apply('web:9');
       await rolledOut('web:9');
@@ -337,7 +354,7 @@ describe('processes of role all of one home', () => {
     'stopped: the other one leads, and the one that wakes writes nothing and ends',
     async () => {
       expect(written('fourth')).toEqual([]);
-      lab.signal('third', 'SIGSTOP');
+      await pause('third');
       await leads('fourth');
       await share('b');
       await judged('b');

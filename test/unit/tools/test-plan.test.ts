@@ -10,8 +10,11 @@ test('every file runs once', () => {
 });
 
 test.each([
-  ['e2e', /^test\/e2e\/(documents\/|network\/(api-server|cluster-ips)\.|peers\/(away|drain|partition)\.)/],
-  ['integration', /^test\/integration\/(helm|stand-alone|tether-(kills|refused|sleep)|versions)\./],
+  [
+    'e2e',
+    /^test\/e2e\/(documents\/|kubelet\/crash\.|network\/(api-server|cluster-ips)\.|peers\/(away|drain|partition|upgrade)\.)/,
+  ],
+  ['integration', /^test\/integration\/(helm|scale|stand-alone|tether-(kills|refused|sleep)|versions)\./],
 ] as const)('some files run in long runs only: %s', (suite, wanted) => {
   const [each, long] = [filesOf(suite, false), filesOf(suite, true)];
   const added = long.filter((path) => !each.includes(path));

@@ -6,8 +6,11 @@ export type Snapshot = readonly string[];
 
 const SYSCTLS = ['forwarding', 'rp_filter', 'send_redirects', 'accept_redirects', 'arp_ignore'] as const;
 const OF_PODS = /\b(?:veth\w+|cni0)\b/;
-/** kube-proxy keeps the empty chain of a Service that has gone until another Service changes. */
-const OF_SERVICE = /^\s*chain service-\w+-tributary-system\//;
+/**
+ * kube-proxy keeps the empty chain of a Service that has gone until another Service changes; and it drops what goes to unallocated
+ * addresses only when it has heard of the ServiceCIDR, which may be after the first look.
+ */
+const OF_KUBE_PROXY = /^\s*chain service-\w+-tributary-system\/|"Drop traffic to unallocated ClusterIPs"/;
 
 /**
  * Only this node: `wg show` also lists interfaces of other network namespaces, because their sockets are in the same
@@ -36,7 +39,7 @@ export async function snapshot(node: Node): Promise<Snapshot> {
       return text
         .split('\n')
         .map((line) => masked(line))
-        .filter((line) => line !== '' && !OF_PODS.test(line) && !OF_SERVICE.test(line))
+        .filter((line) => line !== '' && !OF_PODS.test(line) && !OF_KUBE_PROXY.test(line))
         .map((line) => `${part}: ${line}`);
     }),
   );
@@ -59,7 +62,7 @@ const OURS = /tributary(?!-lab)|proto 11[67]\b|\b7480\b/;
 export async function ours(node: Node): Promise<string[]> {
   const look = 'ip -o -d link; ip rule; ip -6 rule; ip route show table all; nft list ruleset';
   const text = await node.exec(['sh', '-c', `${look}; ${TUNNELS}`]);
-  return text.split('\n').filter((line) => OURS.test(line) && !OF_SERVICE.test(line));
+  return text.split('\n').filter((line) => OURS.test(line) && !OF_KUBE_PROXY.test(line));
 }
 
 /** All of it, without counters. */
