@@ -45,6 +45,13 @@ export function withoutCondition(conditions: readonly Condition[], type: string)
     : conditions;
 }
 
+interface Conditioned {
+  status?: { conditions?: readonly Condition[] } | undefined;
+}
+
+export const conditionOf = (object: Conditioned | undefined, wanted: string): Condition | undefined =>
+  object?.status?.conditions?.find(({ type }) => type === wanted);
+
 export function isConditionTrue(
   conditions: readonly Pick<Condition, 'type' | 'status'>[] | undefined,
   type: string,

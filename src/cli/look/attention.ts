@@ -1,5 +1,6 @@
 /** What is not as it should be, and what waits for a person. Pure. */
 import { type Advertisement, ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import { conditionOf } from '../../api/conditions.ts';
 import {
   type Direction,
   DIRECTIONS,
@@ -53,7 +54,7 @@ export function peerNotices(cluster: ForeignCluster, ownClusterID: string | unde
   );
   const isUsed = DIRECTIONS.some((direction) => status?.[direction]?.phase === 'Established');
   if (notices.length === 0 && isUsed && status?.link?.connected !== true) {
-    const condition = status?.conditions?.find(({ type }) => type === 'Connected');
+    const condition = conditionOf(cluster, 'Connected');
     const message = `no link: ${condition?.message ?? 'the other cluster does not answer'}`;
     notices.push({
       about,
@@ -124,20 +125,19 @@ const isWanted = (
 ): boolean =>
   phase === 'None' ? spec?.[direction] === 'Enabled' : !(phase === 'Denied' && direction === 'incoming');
 
-export function tunnelNotices({ metadata, spec, status }: Tunnel): Notice[] {
-  const ready = status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.ready);
+export function tunnelNotices(tunnel: Tunnel): Notice[] {
+  const { metadata, spec } = tunnel;
+  const ready = conditionOf(tunnel, TUNNEL_CONDITIONS.ready);
   if (ready?.status !== 'False' || ready.reason === TUNNEL_REASONS.starting) return [];
   const about = `tunnel to ${spec.clusterName ?? metadata.name}`;
   const message = `${ready.reason}: ${ready.message}`;
   return [{ about, message, see: `kubectl describe tunnel ${metadata.name}`, isWaiting: false }];
 }
 
-export function virtualNodeNotices({ metadata, status }: VirtualNode): Notice[] {
-  const { name } = metadata;
-  const conditionOf = (wanted: string): Condition | undefined =>
-    status?.conditions?.find(({ type }) => type === wanted);
-  const ready = conditionOf(VIRTUAL_NODE_CONDITIONS.ready);
-  const restored = conditionOf(VIRTUAL_NODE_CONDITIONS.restored);
+export function virtualNodeNotices(node: VirtualNode): Notice[] {
+  const { name } = node.metadata;
+  const ready = conditionOf(node, VIRTUAL_NODE_CONDITIONS.ready);
+  const restored = conditionOf(node, VIRTUAL_NODE_CONDITIONS.restored);
   const notice = ({ reason, message }: Condition, isWaiting: boolean): Notice => ({
     about: `virtual node ${name}`,
     message: `${reason}: ${message}`,

@@ -1,9 +1,9 @@
+import { conditionOf } from '../../api/conditions.ts';
 import { X509Certificate } from 'node:crypto';
 
 import { WEBHOOK_CONFIGURATION, WEBHOOK_SERVICE } from '../../api/admission.ts';
 import { ANNOTATION_EXPIRES, LABEL_PROVIDER } from '../../api/names.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from '../../api/virtual-node.ts';
-import { conditionOf } from '../conditions.ts';
 import { type Facts, itemsOf, type SecretFacts } from '../facts.ts';
 import { type Cure, type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 

@@ -1,6 +1,6 @@
+import { conditionOf } from '../../api/conditions.ts';
 import { VIRTUAL_NODE_CONDITIONS } from '../../api/virtual-node.ts';
 import { LABEL_PEER } from '../../api/tenant-labels.ts';
-import { conditionOf } from '../conditions.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 

@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/conditions.ts';
 import {
   FOREIGN_CLUSTER_CONDITIONS as CONDITIONS,
   FOREIGN_CLUSTER_REASONS as REASONS,
@@ -7,7 +8,6 @@ import {
 import { TAINT_OUT_OF_SERVICE } from '../../api/taints.ts';
 import { closedCondition, VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
-import { conditionOf } from '../conditions.ts';
 import { type Dialled, type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, type Said, THIS_CLUSTER } from '../finding.ts';
 import { blame, idOf, titleOf } from '../subjects.ts';

@@ -1,5 +1,5 @@
+import { conditionOf } from '../../api/conditions.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
-import { conditionOf } from '../conditions.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Finding, Findings } from '../finding.ts';
 

@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/conditions.ts';
 import {
   GATEWAY_CONFIG_MAP,
   NETWORK_CONFIG_MAP,
@@ -7,7 +8,6 @@ import {
 import { type Tunnel, TUNNEL_CONDITIONS as CONDITIONS, TUNNEL_REASONS as REASONS } from '../../api/tunnel.ts';
 import type { Condition } from '../../api/wire.ts';
 import { overlaps, tryPrefix } from '../../lib/prefix.ts';
-import { conditionOf } from '../conditions.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings } from '../finding.ts';
 import { titleOfID } from '../subjects.ts';

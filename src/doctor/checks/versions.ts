@@ -1,9 +1,9 @@
+import { conditionOf } from '../../api/conditions.ts';
 import {
   FOREIGN_CLUSTER_CONDITIONS,
   FOREIGN_CLUSTER_REASONS,
   type ForeignCluster,
 } from '../../api/foreign-cluster.ts';
-import { conditionOf } from '../conditions.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 import { titleOf } from '../subjects.ts';

@@ -3,13 +3,13 @@ import {
   ADVERTISEMENT_REASONS,
   type AdvertisementStatus,
 } from '../../api/advertisement.ts';
+import { conditionOf } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
 import { present } from '../../lib/fields.ts';
 import type { PeeringReport } from '../ports.ts';
 import type { GrantDocument } from '../protocol/documents.ts';
 import type { BorrowingFacts, OfferAssessment, Step } from './facts.ts';
-import { conditionIn } from './status.ts';
 
 const REASONS = FOREIGN_CLUSTER_REASONS;
 const AGREED = 'agreed on by both';
@@ -132,7 +132,7 @@ function closedBy(status: AdvertisementStatus = {}, step: Step): Decision | unde
 function usedReport({ advertisement, received: { grant } }: BorrowingFacts, step: Step): PeeringReport {
   if (grant?.state === 'Pending' && grant.reason === REASONS.suspended)
     return { ...undecided(grant), phase: 'Accepted' };
-  const node = conditionIn(advertisement?.status, ADVERTISEMENT_CONDITIONS.virtualNode);
+  const node = conditionOf(advertisement, ADVERTISEMENT_CONDITIONS.virtualNode);
   if (node?.status !== 'True') return waitReport(node?.message ?? AGREED);
   const closed = closedBy(advertisement?.status, step);
   if (closed !== undefined) {
@@ -151,7 +151,7 @@ function onTheWay(facts: BorrowingFacts, step: Exclude<Step, { report: PeeringRe
 
 /** While it is taken down, the Advertisement says what is waited for. */
 function endingReport(report: PeeringReport, { advertisement }: BorrowingFacts): PeeringReport {
-  const node = conditionIn(advertisement?.status, ADVERTISEMENT_CONDITIONS.virtualNode);
+  const node = conditionOf(advertisement, ADVERTISEMENT_CONDITIONS.virtualNode);
   const { reason, message } = node ?? {};
   const isNews = reason === ADVERTISEMENT_REASONS.ending && message !== report.message;
   return isNews ? { ...report, message: `${report.message ?? 'it ends'}; ${message}` } : report;

@@ -8,6 +8,7 @@ import {
   type OfferDecision,
 } from '../../api/advertisement.ts';
 import {
+  conditionOf,
   isConditionTrue,
   timestamp,
   type WantedCondition,
@@ -133,7 +134,7 @@ const setupOf = (inputs: StatusInputs): [string, Wanted][] => [
 ];
 
 function acceptedOf({ assessment, advertisement }: StatusInputs): Wanted {
-  if (assessment === undefined) return conditionIn(advertisement.status, CONDITIONS.accepted) as Wanted;
+  if (assessment === undefined) return conditionOf(advertisement, CONDITIONS.accepted) as Wanted;
   const { decision, reason, message } = assessment;
   const status = decision === 'Accepted' ? 'True' : decision === 'Pending' ? 'Unknown' : 'False';
   return { status, reason, message };
@@ -185,14 +186,11 @@ function decided(
 }
 
 function moved(before: AdvertisementStatus, status: AdvertisementStatus): News[] {
-  const [was, is] = [before, status].map((one) => conditionIn(one, CONDITIONS.virtualNode));
+  const [was, is] = [before, status].map((one) => conditionOf({ status: one }, CONDITIONS.virtualNode));
   if (is === undefined || (is.status === was?.status && is.reason === was.reason)) return [];
   if (is.status === 'True') return [['Normal', BORROWING_EVENTS.established, 'pods can be run over there']];
   return is.reason === ADVERTISEMENT_REASONS.ending ? [['Normal', BORROWING_EVENTS.ending, is.message]] : [];
 }
-
-export const conditionIn = (status: AdvertisementStatus | undefined, wanted: string): Condition | undefined =>
-  status?.conditions?.find(({ type }) => type === wanted);
 
 const EVENT_OF: Record<OfferDecision, [type: EventType, reason: EventReason]> = {
   Accepted: ['Normal', BORROWING_EVENTS.accepted],
