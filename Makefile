@@ -10,6 +10,11 @@ WORKLOAD ?= containers
 CLUSTERS ?= home,foreign
 NODES ?= 1
 ROUNDS ?= 5
+BENCH ?=
+JSON ?=
+BEFORE ?=
+SET ?=
+comma := ,
 MINUTES ?= 10
 ATTACK ?=
 ATTACK_MINUTES ?= 10
@@ -19,7 +24,7 @@ SEED ?=
 RUN ?=
 PLANTED ?=
 
-.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices bench-cli bench-attacks faults release image clean clean-cache
+.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-churn bench-network bench-slices bench-cli bench-attacks faults release image clean clean-cache
 
 help:
 	@echo 'make demo [DEMO=pods|install|peering|network|namespaces|safety|away|tether]  shows one part of the product on real clusters (lab/demo/)'
@@ -29,7 +34,8 @@ help:
 	@echo 'make check              format, lint, types, generated files, of all files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]; real ones enforce NetworkPolicies'
 	@echo 'make lab-down           takes them down, also after a crash; not while a program works with them'
-	@echo 'make bench              1,000 pods against a null mirror [ROUNDS=5], then churn [MINUTES=10]'
+	@echo 'make bench              each figure against its reference [BENCH=NAME,...] [ROUNDS=5] [JSON=FILE] [SET=pods=100,...] [BEFORE=FOLDER]; bench/README.md'
+	@echo 'make bench-churn        memory, files and sockets while pods come and go [MINUTES=10]'
 	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'
 	@echo 'make bench-slices       10,000 endpoints in 100 EndpointSlices against a null mirror [ROUNDS=5]; one that flaps'
 	@echo 'make bench-cli          how long commands take, and how large what people install is'
@@ -81,8 +87,13 @@ lab-down:
 bench:
 	@tools/setup.sh node
 	@$(NODE) tools/setup.ts kwok
-	@$(NODE) bench/pods.ts --rounds $(ROUNDS)
-	@$(NODE) bench/churn.ts --minutes $(MINUTES)
+	@$(NODE) bench/main.ts --rounds $(ROUNDS) $(if $(BENCH),--bench $(BENCH)) $(if $(JSON),--json $(JSON)) \
+		$(if $(BEFORE),--before $(BEFORE)) $(foreach one,$(subst $(comma), ,$(SET)),--set $(one))
+
+bench-churn:
+	@tools/setup.sh node
+	@$(NODE) tools/setup.ts kwok
+	@$(NODE) bench/pods/churn.ts --minutes $(MINUTES)
 
 bench-network: setup
 	@$(NODE) bench/network.ts --rounds $(ROUNDS)

@@ -16,7 +16,7 @@ import { AttackBed } from './attacks/bed.ts';
 import { EtcdWatch } from './attacks/etcd-watch.ts';
 import { ATTACKS } from './attacks/known.ts';
 import { OwnWrites, type Phase } from './attacks/own-writes.ts';
-import { table } from './statistics.ts';
+import { table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
   options: {

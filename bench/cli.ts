@@ -24,7 +24,7 @@ import { virtualNodes } from '../src/api/virtual-node.ts';
 import type { KubeObject } from '../src/api/wire.ts';
 import { FakeApiServer } from '../test/support/fake-api/fake-api-server.ts';
 import { buildRelease, type ReleaseFile } from '../tools/release/release.ts';
-import { shown, spread, table } from './statistics.ts';
+import { shown, spread, table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '5' }, peers: { type: 'string', default: '20' } },

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { PlaneLab, planeLabProblem, type PlaneCluster } from '../test/support/network/plane-lab.ts';
 import type { PlanePod } from '../test/support/network/plane-node.ts';
 import { join, offload, PlaneSide } from '../test/support/network/plane-tunnels.ts';
-import { shown, slope, spread, table } from './statistics.ts';
+import { shown, slope, spread, table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
   options: {

@@ -11,7 +11,7 @@ import type { Duplex } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { selfSigned } from '../test/support/certificate.ts';
 import { reachPair } from '../test/support/peering/reach-pair.ts';
-import { shown, spread, table } from './statistics.ts';
+import { shown, spread, table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
   options: { megabytes: { type: 'string', default: '200' }, rounds: { type: 'string', default: '5' } },

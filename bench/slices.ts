@@ -9,8 +9,8 @@ import 'reflect-metadata';
 import { parseArgs } from 'node:util';
 
 import { SlicesLab } from '../test/support/labs/slices-lab.ts';
-import { difference, requestCounts, writes } from './api-requests.ts';
-import { shown, spread, table } from './statistics.ts';
+import { difference, requestCounts, writes } from './pods/api-requests.ts';
+import { shown, spread, table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '5' }, flaps: { type: 'string', default: '20' } },

@@ -48,8 +48,8 @@ export function edited(text: string, { file, find, replace }: Edit): string {
  * Node's flags as in the image, and the sizes of the heap that Node.js chooses by itself in a container of 512 MiB, the limit in the agent's
  * manifest. Without a limit Node.js assumes that it can use all memory, and collects garbage less often.
  */
-export function imageFlags(): string[] {
-  const text = readFileSync(join(repository, 'Dockerfile'), 'utf8');
+export function imageFlags(checkout: string = repository): string[] {
+  const text = readFileSync(join(checkout, 'Dockerfile'), 'utf8');
   const entry = /^ENTRYPOINT (\[.*\])$/mu.exec(text)?.[1];
   if (entry === undefined) throw new Error('the Dockerfile has no ENTRYPOINT in the form of a list');
   const command = JSON.parse(entry) as string[];

@@ -16,10 +16,10 @@ import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-p
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { ignoring } from '../../src/lib/errors.ts';
-import { peerArguments } from '../peer-program.ts';
-import { cpuMs } from '../process-figures.ts';
+import { peerArguments } from '../pods/peer-program.ts';
+import { cpuMs } from '../frame/process-figures.ts';
 import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
-import { Program } from '../program.ts';
+import { Program } from '../frame/program.ts';
 import { Borrower } from './borrower.ts';
 
 export const SYSTEM = 'tributary-system';

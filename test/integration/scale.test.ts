@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Bed } from '../../bench/bed.ts';
-import type { Burst } from '../../bench/burst.ts';
-import type { Contender } from '../../bench/contender.ts';
-import type { ProcessFigures } from '../../bench/process-figures.ts';
-import type { Program } from '../../bench/program.ts';
+import type { Bed } from '../../bench/pods/bed.ts';
+import type { Burst } from '../../bench/pods/burst.ts';
+import type { Contender } from '../../bench/pods/contender.ts';
+import type { ProcessFigures } from '../../bench/frame/process-figures.ts';
+import type { Program } from '../../bench/frame/program.ts';
 import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
 import { short } from '../support/long.ts';
@@ -35,8 +35,8 @@ let idle: ProcessFigures;
 beforeAll(async () => {
   // The lab's PKI needs decorators, and Jest loads CommonJS before any module has run.
   await import('reflect-metadata');
-  const { Bed } = await import('../../bench/bed.ts');
-  const { agentContender, nullContender } = await import('../../bench/contender.ts');
+  const { Bed } = await import('../../bench/pods/bed.ts');
+  const { agentContender, nullContender } = await import('../../bench/pods/contender.ts');
   bed = await Bed.up({ name: 'scale' });
   agent = await agentContender(bed);
   mirror = await nullContender(bed);
@@ -48,8 +48,8 @@ afterAll(async () => bed?.down(), SETUP_TIMEOUT_MS);
 test(
   `${PODS} pods of one Deployment are Ready at home, each with one remote pod, at little more cost than nothing but the writes`,
   async () => {
-    const { burst } = await import('../../bench/burst.ts');
-    const { comparison, ownCpuMs, ratios } = await import('../../bench/report.ts');
+    const { burst } = await import('../../bench/pods/burst.ts');
+    const { comparison, ownCpuMs, ratios } = await import('../../bench/pods/report.ts');
     for (const contender of [mirror, agent]) await burst(bed, contender, WARM_UP);
     const theirs = await burst(bed, mirror, PODS);
     const ours = await burst(bed, agent, PODS, expectOneRemotePodEach);
@@ -75,7 +75,7 @@ test(
 test(
   'pods that come, roll over and go leave no file and no connection behind',
   async () => {
-    const { soak } = await import('../../bench/soak.ts');
+    const { soak } = await import('../../bench/pods/soak.ts');
     const before = agent.program.figures;
     const { cycles } = await soak(bed, agent, CHURN);
     const after = agent.program.figures;

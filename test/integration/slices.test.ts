@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { difference, requestCounts } from '../../bench/api-requests.ts';
+import { difference, requestCounts } from '../../bench/pods/api-requests.ts';
 import { short } from '../support/long.ts';
 import { ENDPOINTS, SlicesLab } from '../support/labs/slices-lab.ts';
 

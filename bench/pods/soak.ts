@@ -1,12 +1,12 @@
 /** Pods coming, rolling over and going for some minutes, while the agent's memory, files and sockets are watched. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { pods } from '../src/api/resources.ts';
+import { pods } from '../../src/api/resources.ts';
 import type { Bed } from './bed.ts';
 import { DEPLOYMENT, deployment, type Contender } from './contender.ts';
-import type { ProcessFigures } from './process-figures.ts';
-import type { Program } from './program.ts';
-import { median, slope } from './statistics.ts';
+import type { ProcessFigures } from '../frame/process-figures.ts';
+import type { Program } from '../frame/program.ts';
+import { median, slope } from '../frame/statistics.ts';
 
 export interface Sample extends ProcessFigures {
   readonly minutes: number;

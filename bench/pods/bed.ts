@@ -2,23 +2,25 @@
  * Where contenders meet: two real control planes on this machine, `home` and `foreign` with ten nodes played by kwok,
  * and the tenant as the product's own commands make it (quota, policy, rights), the same for every contender.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { binaries } from '../lab/binaries.ts';
-import type { Cluster } from '../lab/cluster.ts';
-import { Lab } from '../lab/lab.ts';
-import { TAINT_VIRTUAL_NODE } from '../src/api/names.ts';
-import { createClient, type HttpClient } from '../src/kube/http-client.ts';
-import { parseKubeconfig } from '../src/kube/kubeconfig.ts';
-import { cpuMs } from './process-figures.ts';
+import { binaries } from '../../lab/binaries.ts';
+import type { Cluster } from '../../lab/cluster.ts';
+import { Lab } from '../../lab/lab.ts';
+import { TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import type { OtherProgram } from '../frame/bench.ts';
+import { cpuMs } from '../frame/process-figures.ts';
 import { peerArguments } from './peer-program.ts';
-import { compileProgram, imageFlags, runToEnd } from '../lab/compiled-program.ts';
-import { Program } from './program.ts';
+import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
+import { Program } from '../frame/program.ts';
 
 export type ClusterName = 'home' | 'foreign';
-type MirrorName = 'agent' | 'null';
+/** A namespace at home whose pods one program runs in a tenant of the foreign cluster; its virtual node has the same name. */
+type MirrorName = string;
 
 export interface BedOptions {
   /** Of the lab. */
@@ -26,14 +28,15 @@ export interface BedOptions {
   readonly progress?: (line: string) => void;
   /** Flags of Node.js for the agent besides those of the image, such as --cpu-prof. */
   readonly nodeFlags?: readonly string[];
+  /** The folder of another checkout, whose program is to take part. */
+  readonly before?: string | undefined;
+  readonly others?: readonly OtherProgram[];
+  /** Of each tenant. */
+  readonly mostPods?: number;
 }
 
 const FOREIGN_NODES = 10;
-const NAMESPACES: Readonly<Record<ClusterName, readonly string[]>> = {
-  home: ['agent', 'null'],
-  foreign: ['native'],
-};
-const QUOTA = 'cpu=1000,memory=1000Gi,pods=5000';
+const MOST_PODS = 5_000;
 const POLL_MS = 100;
 const QUIET_CPU_MS = 200;
 const QUIET_TIMEOUT_MS = 30_000;
@@ -46,7 +49,7 @@ export class Bed {
   readonly clients: Readonly<Record<ClusterName, HttpClient>>;
   readonly #main: string;
   readonly #kubectl: string;
-  readonly #nodeFlags: readonly string[];
+  readonly #options: BedOptions;
   readonly #programs: Program[] = [];
 
   private constructor(parts: {
@@ -54,16 +57,17 @@ export class Bed {
     clients: Bed['clients'];
     main: string;
     kubectl: string;
-    nodeFlags: readonly string[];
+    options: BedOptions;
   }) {
     this.lab = parts.lab;
     this.clients = parts.clients;
     this.#main = parts.main;
     this.#kubectl = parts.kubectl;
-    this.#nodeFlags = parts.nodeFlags;
+    this.#options = parts.options;
   }
 
-  static async up({ name, progress = () => {}, nodeFlags = [] }: BedOptions): Promise<Bed> {
+  static async up(options: BedOptions): Promise<Bed> {
+    const { name, progress = () => {} } = options;
     const lab = await Lab.fresh({
       name,
       workload: 'kwok',
@@ -74,9 +78,9 @@ export class Bed {
       const open = async (cluster: ClusterName): Promise<HttpClient> =>
         createClient(await parseKubeconfig(readFileSync(lab.cluster(cluster).kubeconfig, 'utf8')));
       const clients = { home: await open('home'), foreign: await open('foreign') };
-      const main = compileProgram(join(lab.spec.dataDirectory, 'agent'));
+      const main = compileProgram(join(lab.spec.dataDirectory, 'program', 'agent'));
       const { kubectl } = await binaries(progress, ['kubectl']);
-      const bed = new Bed({ lab, clients, main, kubectl, nodeFlags });
+      const bed = new Bed({ lab, clients, main, kubectl, options });
       await bed.#furnish();
       return bed;
     } catch (error) {
@@ -115,15 +119,39 @@ export class Bed {
 
   /** The product, compiled, as its image starts it; resolves when its node is Ready. */
   async startAgent(): Promise<Program> {
-    const folder = join(this.lab.spec.dataDirectory, 'agent');
-    const args = await peerArguments(this.cluster('home'), { virtualNode: 'agent', folder });
-    return this.#start('agent', [...imageFlags(), ...this.#nodeFlags, this.#main, ...args]);
+    return this.#startAgent('agent', [...imageFlags(), ...(this.#options.nodeFlags ?? []), this.#main]);
+  }
+
+  /** The program of the other checkout, with the flags of that checkout's image. */
+  async startBefore(): Promise<Program> {
+    const { before: checkout } = this.#options;
+    if (checkout === undefined) throw new Error('no other checkout is named: --before FOLDER');
+    const main = compileProgram(join(this.lab.spec.dataDirectory, 'program', 'before'), { checkout });
+    return this.#startAgent('before', [...imageFlags(checkout), main]);
+  }
+
+  async #startAgent(name: MirrorName, command: readonly string[]): Promise<Program> {
+    const folder = join(this.lab.spec.dataDirectory, name);
+    const args = await peerArguments(this.cluster('home'), { virtualNode: name, folder });
+    return this.#start(name, [process.execPath, ...command, ...args]);
+  }
+
+  /** Of another system, which makes the node by itself. */
+  async startOther({ name, command }: OtherProgram): Promise<Program> {
+    return this.#start(name, ['sh', '-c', `exec ${command}`], {
+      HOME_KUBECONFIG: this.cluster('home').kubeconfig,
+      FOREIGN_KUBECONFIG: this.cluster('foreign').kubeconfig,
+      NODE: name,
+      HOME_NAMESPACE: name,
+      FOREIGN_NAMESPACE: tenantOf(name),
+    });
   }
 
   async startNullMirror(): Promise<Program> {
     const script = join(import.meta.dirname, 'null-mirror.ts');
     const files = [this.cluster('home').kubeconfig, this.#tenantKubeconfig];
-    return this.#start('null', [...imageFlags(), script, ...files, 'null', 'null', tenantOf('null')]);
+    const command = [process.execPath, ...imageFlags(), script, ...files];
+    return this.#start('null', [...command, 'null', 'null', tenantOf('null'), String(this.#mostPods)]);
   }
 
   /** Objects as YAML or JSON, as a person would apply them. */
@@ -132,8 +160,8 @@ export class Bed {
     runToEnd(this.#kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], objects);
   }
 
-  async #start(name: MirrorName, args: readonly string[]): Promise<Program> {
-    const program = Program.start(name, args, this.lab.spec);
+  async #start(name: MirrorName, command: readonly string[], environment = {}): Promise<Program> {
+    const program = Program.start(name, command, this.lab.spec, environment);
     this.#programs.push(program);
     await this.until(`node ${name} Ready`, READY_TIMEOUT_MS, async () => {
       // Throws when the program has ended.
@@ -157,7 +185,24 @@ export class Bed {
   }
 
   get #tenantKubeconfig(): string {
-    return join(this.lab.spec.dataDirectory, 'agent', 'tenant.kubeconfig');
+    return join(this.lab.spec.dataDirectory, 'tenant.kubeconfig');
+  }
+
+  get #mostPods(): number {
+    return this.#options.mostPods ?? MOST_PODS;
+  }
+
+  /** Namespaces at home whose pods run in tenants over there. */
+  get #mirrors(): MirrorName[] {
+    const { before, others = [] } = this.#options;
+    return ['agent', 'null', ...(before === undefined ? [] : ['before']), ...others.map(({ name }) => name)];
+  }
+
+  get #namespaces(): [ClusterName, MirrorName[]][] {
+    return [
+      ['home', this.#mirrors],
+      ['foreign', ['native']],
+    ];
   }
 
   #tributary(...args: string[]): string {
@@ -166,18 +211,18 @@ export class Bed {
 
   async #furnish(): Promise<void> {
     const foreign = this.cluster('foreign');
-    const tenants = NAMESPACES.home.map(tenantOf);
+    const tenants = this.#mirrors.map(tenantOf).join();
+    const quota = `cpu=1000,memory=1000Gi,pods=${this.#mostPods}`;
     this.apply(
       'foreign',
-      this.#tributary('tenant', '--peer', 'home', '--namespace', tenants.join(), '--quota', QUOTA),
+      this.#tributary('tenant', '--peer', 'home', '--namespace', tenants, '--quota', quota),
     );
-    for (const [cluster, names] of Object.entries(NAMESPACES) as [ClusterName, readonly string[]][]) {
+    for (const [cluster, names] of this.#namespaces) {
       const objects = names.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
       this.apply(cluster, list(objects));
     }
     const where = ['--namespace', tenantOf('agent'), '--kubeconfig', foreign.kubeconfig];
     const kubeconfig = this.#tributary('tenant-kubeconfig', '--peer', 'home', ...where);
-    mkdirSync(join(this.lab.spec.dataDirectory, 'agent'), { recursive: true });
     writeFileSync(this.#tenantKubeconfig, kubeconfig, { mode: 0o600 });
     this.apply('home', this.#tributary('manifests', 'crds'));
     await this.until('the VirtualNode kind', READY_TIMEOUT_MS, async () => {
@@ -187,17 +232,18 @@ export class Bed {
       );
       return status === 200;
     });
-    this.apply('home', list(virtualNode(kubeconfig)));
+    const ours = this.#mirrors.filter((name) => name === 'agent' || name === 'before');
+    for (const name of ours) this.apply('home', list(virtualNode(name, kubeconfig, this.#mostPods)));
     await this.#ready();
   }
 
   /** Accounts and the quota are there a moment after their namespaces. */
   async #ready(): Promise<void> {
-    for (const [cluster, names] of Object.entries(NAMESPACES) as [ClusterName, readonly string[]][]) {
+    for (const [cluster, names] of this.#namespaces) {
       for (const name of names)
         await this.#exists(cluster, `/api/v1/namespaces/${name}/serviceaccounts/default`);
     }
-    for (const name of NAMESPACES.home.map(tenantOf)) {
+    for (const name of this.#mirrors.map(tenantOf)) {
       const path = `/api/v1/namespaces/${name}/resourcequotas/tributary`;
       await this.until(path, READY_TIMEOUT_MS, async () => {
         const quota = await this.cluster('foreign').api.get<{ status?: { hard?: object } }>(path);
@@ -219,21 +265,21 @@ interface NodeState {
 
 const list = (items: readonly object[]): string => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 
-const virtualNode = (kubeconfig: string): object[] => [
+const virtualNode = (name: string, kubeconfig: string, mostPods: number): object[] => [
   {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { namespace: 'agent', name: 'foreign-kubeconfig' },
+    metadata: { namespace: name, name: 'foreign-kubeconfig' },
     stringData: { kubeconfig },
   },
   {
     apiVersion: 'tributary.dev/v1alpha1',
     kind: 'VirtualNode',
-    metadata: { name: 'agent' },
+    metadata: { name },
     spec: {
-      kubeconfigSecretRef: { namespace: 'agent', name: 'foreign-kubeconfig' },
-      resources: { cpu: '1000', memory: '1000Gi', pods: '5000' },
-      namespaces: [{ homeNamespace: 'agent', tenantNamespace: tenantOf('agent') }],
+      kubeconfigSecretRef: { namespace: name, name: 'foreign-kubeconfig' },
+      resources: { cpu: '1000', memory: '1000Gi', pods: String(mostPods) },
+      namespaces: [{ homeNamespace: name, tenantNamespace: tenantOf(name) }],
     },
   },
 ];

@@ -2,9 +2,9 @@
 import { writes } from './api-requests.ts';
 import type { Burst } from './burst.ts';
 import type { Contender } from './contender.ts';
-import { median, shown, spread, table } from './statistics.ts';
+import { median, shown, spread, table } from '../frame/statistics.ts';
 
-export type Results = ReadonlyMap<Contender['name'], readonly Burst[]>;
+export type Results = ReadonlyMap<string, readonly Burst[]>;
 
 type Figure = (burst: Burst) => number | undefined;
 
@@ -18,6 +18,10 @@ const perPod =
 /** Undefined where no program of ours takes part. */
 export const ownCpuMs: Figure = ({ before, ready }) =>
   before === undefined || ready === undefined ? undefined : ready.cpuMs - before.cpuMs;
+
+/** From a pod's creation until it is gone on both sides. */
+export const lifeRequestsOf = ({ lifeRequests }: Burst): number =>
+  [...lifeRequests.values()].reduce((sum, count) => sum + count, 0);
 
 const FIGURES: readonly (readonly [title: string, figure: Figure, digits: number])[] = [
   ['pods/s until all Ready', (burst) => burst.readyPerSecond, 1],

@@ -3,6 +3,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessFigures {
   readonly rssMiB: number;
+  /** Memory of its own: private pages, clean and dirty. */
+  readonly privateMiB: number;
+  /** Its own and its share of what others map too, such as the program's text. */
+  readonly pssMiB: number;
   /** Largest RSS so far. */
   readonly peakMiB: number;
   /** User and system time of all threads. */
@@ -16,8 +20,11 @@ const TICK_MS = 10;
 
 export function processFigures(pid: number): ProcessFigures {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   const files = openFiles(pid);
   return {
+    privateMiB: (kibibytes(rollup, 'Private_Clean') + kibibytes(rollup, 'Private_Dirty')) / 1024,
+    pssMiB: kibibytes(rollup, 'Pss') / 1024,
     rssMiB: kibibytes(status, 'VmRSS') / 1024,
     peakMiB: kibibytes(status, 'VmHWM') / 1024,
     cpuMs: cpuMs(pid),

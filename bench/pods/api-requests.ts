@@ -1,5 +1,5 @@
 /** What API servers say they have answered: by whom it was asked they do not say, so only differences tell. */
-import type { KubeApi } from '../lab/kube-api.ts';
+import type { KubeApi } from '../../lab/kube-api.ts';
 
 /** By verb and resource, such as `PUT pods/status`. */
 export type RequestCounts = ReadonlyMap<string, number>;

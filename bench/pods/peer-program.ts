@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { Cluster } from '../lab/cluster.ts';
-import { freePorts } from '../lab/free-ports.ts';
+import type { Cluster } from '../../lab/cluster.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 
 /** Arguments of the role `peer` for a virtual node of that cluster; its certificate is written into `folder`. */
 export async function peerArguments(

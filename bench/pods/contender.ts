@@ -1,11 +1,13 @@
 /** Who runs a Deployment: the product, the null mirror, or the foreign cluster by itself. */
-import { TAINT_VIRTUAL_NODE } from '../src/api/names.ts';
+import { TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import type { Bed, ClusterName } from './bed.ts';
 import { tenantOf } from './bed.ts';
-import type { Program } from './program.ts';
+import type { Given } from '../frame/bench.ts';
+import type { Program } from '../frame/program.ts';
 
 export interface Contender {
-  readonly name: 'agent' | 'null mirror' | 'native';
+  /** `agent`, `before`, `null mirror`, `native`, or that of another system. */
+  readonly name: string;
   /** Where the Deployment is made. */
   readonly cluster: ClusterName;
   readonly namespace: string;
@@ -15,25 +17,35 @@ export interface Contender {
   readonly program?: Program;
 }
 
-export const agentContender = async (bed: Bed): Promise<Contender & { program: Program }> => ({
-  name: 'agent',
+export type Mirror = Contender & Required<Pick<Contender, 'node' | 'program' | 'tenant'>>;
+
+const mirror = (name: string, namespace: string, program: Program): Mirror => ({
+  name,
   cluster: 'home',
-  namespace: 'agent',
-  tenant: tenantOf('agent'),
-  node: 'agent',
-  program: await bed.startAgent(),
+  namespace,
+  tenant: tenantOf(namespace),
+  node: namespace,
+  program,
 });
 
-export const nullContender = async (bed: Bed): Promise<Contender & { program: Program }> => ({
-  name: 'null mirror',
-  cluster: 'home',
-  namespace: 'null',
-  tenant: tenantOf('null'),
-  node: 'null',
-  program: await bed.startNullMirror(),
-});
+export const agentContender = async (bed: Bed): Promise<Mirror> =>
+  mirror('agent', 'agent', await bed.startAgent());
+
+export const nullContender = async (bed: Bed): Promise<Mirror> =>
+  mirror('null mirror', 'null', await bed.startNullMirror());
 
 export const native: Contender = { name: 'native', cluster: 'foreign', namespace: 'native' };
+
+/** All that take part in a run, in the order of their turns. */
+export async function mirrors(
+  bed: Bed,
+  { before, others }: Pick<Given, 'before' | 'others'>,
+): Promise<Mirror[]> {
+  const all = [await agentContender(bed), await nullContender(bed)];
+  if (before !== undefined) all.push(mirror('before', 'before', await bed.startBefore()));
+  for (const other of others) all.push(mirror(other.name, other.name, await bed.startOther(other)));
+  return all;
+}
 
 export const DEPLOYMENT = 'burst';
 

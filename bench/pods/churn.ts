@@ -1,14 +1,14 @@
 /**
  * Whether the agent's memory, file descriptors and sockets stay flat while pods come and go.
  *
- *     node bench/churn.ts [--minutes 10] [--pods 200] [--node-flag FLAG]...
+ *     node bench/pods/churn.ts [--minutes 10] [--pods 200] [--node-flag FLAG]...
  */
 import { parseArgs } from 'node:util';
 
 import { Bed } from './bed.ts';
 import { agentContender } from './contender.ts';
 import { course, FLAT_RULE, soak, type Sample } from './soak.ts';
-import { table } from './statistics.ts';
+import { table } from '../frame/statistics.ts';
 
 const { values } = parseArgs({
   options: {

@@ -3,23 +3,24 @@
  * there, a remote pod that turns Ready is written home, in that causal order, and deletion goes the same way. The
  * product's client and informers, and nothing else: no checks, no queue, no retries, no references, no events.
  *
- *     node bench/null-mirror.ts HOME_KUBECONFIG FOREIGN_KUBECONFIG NODE HOME_NAMESPACE TENANT_NAMESPACE
+ *     node bench/pods/null-mirror.ts HOME_KUBECONFIG FOREIGN_KUBECONFIG NODE HOME_NAMESPACE TENANT_NAMESPACE PODS
  */
 import { readFile } from 'node:fs/promises';
 
-import { LABEL_HOME_UID } from '../src/api/names.ts';
-import { nodes, pods } from '../src/api/resources.ts';
-import type { Draft, Node, Pod } from '../src/api/wire.ts';
-import { createClient, type HttpClient } from '../src/kube/http-client.ts';
-import { Informer } from '../src/kube/informer.ts';
-import { parseKubeconfig } from '../src/kube/kubeconfig.ts';
-import { LeaseKeeper } from '../src/kube/lease-keeper.ts';
-import { systemClock } from '../src/lib/clock.ts';
-import { errorMessage } from '../src/lib/errors.ts';
-import { silentLogger } from '../src/lib/log.ts';
+import { LABEL_HOME_UID } from '../../src/api/names.ts';
+import { nodes, pods } from '../../src/api/resources.ts';
+import type { Draft, Node, Pod } from '../../src/api/wire.ts';
+import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
+import { Informer } from '../../src/kube/informer.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { LeaseKeeper } from '../../src/kube/lease-keeper.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { errorMessage } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/log.ts';
 import { isReady } from './readiness.ts';
 
-const [homeFile = '', foreignFile = '', nodeName = '', namespace = '', tenant = ''] = process.argv.slice(2);
+const [homeFile = '', foreignFile = '', nodeName = '', namespace = '', tenant = '', most = ''] =
+  process.argv.slice(2);
 const open = async (file: string): Promise<HttpClient> =>
   createClient(await parseKubeconfig(await readFile(file, 'utf8')));
 const [home, foreign] = [await open(homeFile), await open(foreignFile)];
@@ -101,7 +102,7 @@ const lease = new LeaseKeeper({
 });
 lease.start(forever);
 await Promise.all([homePods.start(forever), remotePods.start(forever)]);
-const capacity = { cpu: '1000', memory: '1000Gi', pods: '5000' };
+const capacity = { cpu: '1000', memory: '1000Gi', pods: most };
 const now = new Date(systemClock.now()).toISOString().replace(/\.\d+Z$/u, 'Z');
 await home.create<Node>(nodes, {
   metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },

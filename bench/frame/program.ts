@@ -4,9 +4,9 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 
-import { programEnvironment } from '../lab/compiled-program.ts';
-import { MARK } from '../lab/process.ts';
-import type { LabSpec } from '../lab/spec.ts';
+import { programEnvironment } from '../../lab/compiled-program.ts';
+import { MARK } from '../../lab/process.ts';
+import type { LabSpec } from '../../lab/spec.ts';
 import { processFigures, type ProcessFigures } from './process-figures.ts';
 
 /** Runs until it is stopped, or until its lab is taken down. */
@@ -19,15 +19,21 @@ export class Program {
     this.logFile = logFile;
   }
 
-  static start(name: string, args: readonly string[], lab: LabSpec): Program {
+  /** @param environment further variables */
+  static start(
+    name: string,
+    [command = '', ...args]: readonly string[],
+    lab: LabSpec,
+    environment: Readonly<Record<string, string>> = {},
+  ): Program {
     const logFile = join(lab.dataDirectory, 'log', `${name}.log`);
     mkdirSync(dirname(logFile), { recursive: true });
     const log = openSync(logFile, 'a');
     try {
-      const child = spawn(process.execPath, args, {
+      const child = spawn(command, args, {
         stdio: ['ignore', log, log],
         // If this process dies first, this program is found and ended with the lab.
-        env: { ...programEnvironment(), [MARK]: lab.runDirectory },
+        env: { ...programEnvironment(), ...environment, [MARK]: lab.runDirectory },
         cwd: dirname(logFile),
       });
       return new Program(child, logFile);
@@ -36,12 +42,17 @@ export class Program {
     }
   }
 
-  get figures(): ProcessFigures {
+  /** @throws if it has ended */
+  get pid(): number {
     const { pid, exitCode, signalCode } = this.#child;
     if (pid === undefined || exitCode !== null || signalCode !== null) {
       throw new Error(`${this.logFile}: ended too early: ${readFileSync(this.logFile, 'utf8').slice(-2000)}`);
     }
-    return processFigures(pid);
+    return pid;
+  }
+
+  get figures(): ProcessFigures {
+    return processFigures(this.pid);
   }
 
   async stop(): Promise<void> {

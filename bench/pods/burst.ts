@@ -1,13 +1,13 @@
 /** One Deployment from nothing to all pods Ready where it was made, and back to nothing on both sides. */
-import { pods } from '../src/api/resources.ts';
-import type { Pod } from '../src/api/wire.ts';
-import { Informer } from '../src/kube/informer.ts';
-import { systemClock } from '../src/lib/clock.ts';
-import { silentLogger } from '../src/lib/log.ts';
+import { pods } from '../../src/api/resources.ts';
+import type { Pod } from '../../src/api/wire.ts';
+import { Informer } from '../../src/kube/informer.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
 import { difference, requestCounts, type RequestCounts } from './api-requests.ts';
 import type { Bed } from './bed.ts';
 import { DEPLOYMENT, deployment, type Contender } from './contender.ts';
-import type { ProcessFigures } from './process-figures.ts';
+import type { ProcessFigures } from '../frame/process-figures.ts';
 import { isReady } from './readiness.ts';
 
 export interface Burst {
@@ -18,6 +18,8 @@ export interface Burst {
   readonly gonePerSecond: number;
   /** Answered by both API servers until all were Ready, controllers' requests included. */
   readonly requests: RequestCounts;
+  /** The same, until all were gone on both sides. */
+  readonly lifeRequests: RequestCounts;
   readonly controlPlaneCpuMs: number;
   /** Figures of the contender's process: before, and when all pods were Ready and it was idle. */
   readonly before?: ProcessFigures;
@@ -50,11 +52,14 @@ export async function burst(
     await bed.until('all pods gone', TIMEOUT_MS, () => watcher.size === 0);
     await remoteGone(bed, contender);
     const gonePerSecond = (count * 1000) / (performance.now() - began);
+    await systemClock.sleep(REST_MS);
+    const gone = await snapshot(bed, contender);
     return {
       pods: count,
       readyPerSecond,
       gonePerSecond,
       requests: difference(before.requests, after.requests),
+      lifeRequests: difference(before.requests, gone.requests),
       controlPlaneCpuMs,
       ...(before.figures === undefined ? {} : { before: before.figures }),
       ...(after.figures === undefined ? {} : { ready: after.figures }),

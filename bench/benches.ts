@@ -1,0 +1,5 @@
+/** All benchmarks, in the order in which they run and are documented. */
+import type { Bench } from './frame/bench.ts';
+import { burstBench } from './pods/burst-bench.ts';
+
+export const BENCHES: readonly Bench[] = [burstBench];

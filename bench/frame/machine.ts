@@ -1,0 +1,32 @@
+import { cpus, loadavg, release, totalmem } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { pinnedVersion } from '../../lab/binary-table.ts';
+
+/** What figures depend on, without a name by which somebody could find the machine. */
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  readonly node: string;
+  /** Of the lab. */
+  readonly kubernetes: string;
+}
+
+export function describeMachine(): Machine {
+  const all = cpus();
+  const goMod = join(import.meta.dirname, '..', '..', 'lab', 'binaries', 'programs', 'go.mod');
+  return {
+    cpu: all[0]?.model.trim() ?? 'unknown',
+    cores: all.length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: release().split('-')[0] ?? '',
+    node: process.version,
+    kubernetes: pinnedVersion(readFileSync(goMod, 'utf8'), 'k8s.io/kubernetes'),
+  };
+}
+
+/** Load average of the last minute. */
+export const loadNow = (): number => Number((loadavg()[0] ?? 0).toFixed(1));

@@ -1,0 +1,86 @@
+/** One run of some benchmarks, and its place in a file. */
+import { readFileSync } from 'node:fs';
+
+import { VERSION } from '../../src/version.ts';
+import type { Bench, Found, OtherProgram, Parameters } from './bench.ts';
+import { describeMachine, loadNow, type Machine } from './machine.ts';
+
+export interface Done {
+  readonly name: string;
+  readonly title: string;
+  readonly what: string;
+  readonly parameters: Parameters;
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Load average of the last minute when it began. */
+  readonly load: number;
+  readonly found: Found;
+}
+
+export interface Run {
+  readonly version: string;
+  /** Day, as in ISO 8601. */
+  readonly date: string;
+  readonly machine: Machine;
+  readonly benches: readonly Done[];
+}
+
+export interface Wanted {
+  readonly benches: readonly Bench[];
+  /** Of `--set`. */
+  readonly changed: Parameters;
+  readonly rounds: number;
+  readonly before?: string | undefined;
+  readonly others: readonly OtherProgram[];
+  readonly nodeFlags: readonly string[];
+  readonly say: (line: string) => void;
+  /** Called after each, so that one that fails later takes nothing away. */
+  readonly done: (run: Run) => void;
+}
+
+/** One after the other; one that fails ends the run. */
+export async function runAll(wanted: Wanted): Promise<Run> {
+  const { benches, changed, rounds, before, others, nodeFlags, say } = wanted;
+  let run: Run = {
+    version: VERSION,
+    date: new Date().toISOString().slice(0, 10),
+    machine: describeMachine(),
+    benches: [],
+  };
+  for (const bench of benches) {
+    const { name, title, what } = bench;
+    const problem = bench.problem?.();
+    if (problem !== undefined) throw new Error(`benchmark ${name} cannot run here: ${problem}`);
+    say(`\n${name}: ${title}`);
+    const parameters = chosen(bench.parameters, changed);
+    const began = performance.now();
+    const load = loadNow();
+    const found = await bench.run({ parameters, rounds, before, others, nodeFlags, say });
+    const seconds = Math.round((performance.now() - began) / 1000);
+    const done: Done = { name, title, what, parameters, rounds, seconds, load, found };
+    run = { ...run, benches: [...run.benches, done] };
+    wanted.done(run);
+  }
+  return run;
+}
+
+/** Those of a benchmark, changed where it has one of that name. */
+export const chosen = (own: Parameters, changed: Parameters): Parameters =>
+  Object.fromEntries(Object.entries(own).map(([name, value]) => [name, changed[name] ?? value]));
+
+/** Those of the later files take the place of earlier ones. */
+export function readRuns(files: readonly string[]): Run {
+  const [first, ...rest] = files.map((file) => JSON.parse(readFileSync(file, 'utf8')) as Run);
+  if (first === undefined) throw new Error('name the file of a run');
+  return rest.reduce(joined, first);
+}
+
+/** @throws if they are of different machines: figures side by side are of one */
+export function joined(run: Run, later: Run): Run {
+  const [one, other] = [JSON.stringify(run.machine), JSON.stringify(later.machine)];
+  if (one !== other) throw new Error(`these runs are of two machines: ${one} and ${other}`);
+  const fresh = new Map(later.benches.map((bench) => [bench.name, bench]));
+  const kept = run.benches.map((bench) => fresh.get(bench.name) ?? bench);
+  const known = new Set(run.benches.map(({ name }) => name));
+  return { ...later, benches: [...kept, ...later.benches.filter(({ name }) => !known.has(name))] };
+}
