@@ -1,0 +1,177 @@
+import { describe, expect, test } from '@jest/globals';
+import { assigned, chooseBenches } from '../../../bench/frame/arguments.ts';
+import type { Bench, Goal } from '../../../bench/frame/bench.ts';
+import { documentsOf } from '../../../bench/frame/document.ts';
+import { differences, goalText, isReached, ratios } from '../../../bench/frame/goals.ts';
+import { curvePlot, goalPlot } from '../../../bench/frame/plot.ts';
+import { chosen, joined, type Done, type Run } from '../../../bench/frame/run.ts';
+import { resultText } from '../../../bench/frame/text.ts';
+
+const bench = (name: string): Bench => ({
+  name,
+  title: `title of ${name}`,
+  what: 'one with another',
+  parameters: { pods: 10 },
+  run: async () => Promise.resolve({ measured: [], goals: [] }),
+});
+
+const goal = (more: Partial<Goal> = {}): Goal => ({
+  id: 'P1',
+  what: 'speed',
+  values: [0.9, 0.97, 0.99],
+  ...more,
+});
+
+const machine = { cpu: 'a cpu', cores: 2, memoryGiB: 24, kernel: '6.1', node: 'v26', kubernetes: 'v1.36' };
+const done = (name: string, goals: Goal[]): Done => ({
+  name,
+  title: `title of ${name}`,
+  what: 'one with another',
+  parameters: { pods: 10 },
+  rounds: 3,
+  seconds: 7,
+  load: 0.5,
+  found: {
+    measured: [
+      { contender: 'agent', figure: 'pods/s', values: [1, 3, 2] },
+      { contender: 'null mirror', figure: 'pods/s', values: [2, 2, 2] },
+      { contender: 'agent', figure: 'sockets', values: [4, 4, 4], digits: 0 },
+    ],
+    goals,
+    curves: [
+      {
+        title: 'growth',
+        x: 'pods',
+        y: 'MiB',
+        lines: [
+          {
+            name: 'agent',
+            points: [
+              [0, 1],
+              [10, 3],
+            ],
+          },
+        ],
+      },
+    ],
+  },
+});
+const run = (...benches: Done[]): Run => ({ version: '0.1.0', date: '2026-01-01', machine, benches });
+
+describe('arguments', () => {
+  test('choose benchmarks in their own order, and all without a name', () => {
+    const all = [bench('a'), bench('b'), bench('c')];
+    expect(chooseBenches(all, 'c,a').map(({ name }) => name)).toEqual(['a', 'c']);
+    expect(chooseBenches(all, '')).toHaveLength(3);
+  });
+
+  test('refuse one that does not exist, and say which do', () => {
+    expect(() => chooseBenches([bench('a')], 'a,x')).toThrow('there is no benchmark x; there are a');
+  });
+
+  test('assign at the first sign of equality only', () => {
+    expect(assigned(['a=b=c'])).toEqual([['a', 'b=c']]);
+    expect(() => assigned(['=b'])).toThrow('"=b" is not of the form NAME=VALUE');
+  });
+
+  test('change only parameters that a benchmark has', () => {
+    expect(chosen({ pods: 10 }, { pods: 3, peers: 4 })).toEqual({ pods: 3 });
+  });
+});
+
+describe('goals', () => {
+  test('are judged by the median of the rounds', () => {
+    expect(isReached(goal({ atLeast: 0.95 }))).toBe(true);
+    expect(isReached(goal({ atLeast: 0.98 }))).toBe(false);
+    expect(isReached(goal({ atMost: 0.96 }))).toBe(false);
+    expect(goalText(goal({ atLeast: 0.95 }))).toBe('≥ 0.95');
+  });
+
+  test('without a figure are not reached', () => {
+    expect(isReached(goal({ values: [Number.NaN], atMost: 1 }))).toBe(false);
+    expect(isReached(goal({ values: [], atMost: 1 }))).toBe(false);
+  });
+
+  test('compare round by round', () => {
+    expect(ratios([2, 9], [1, 3])).toEqual([2, 3]);
+    expect(differences([2, 9], [1, 3])).toEqual([1, 6]);
+  });
+});
+
+test('a result has a row for each figure and a column for each contender', () => {
+  const text = resultText(done('burst', [goal({ atLeast: 0.95 })]));
+  expect(text).toMatch(/pods\/s +2\.0 \(1\.0–3\.0\) +2\.0\n/u);
+  expect(text).toMatch(/P1 +speed +≥ 0\.95 +0\.97 \(0\.90–0\.99\) +reached/u);
+});
+
+describe('runs', () => {
+  test('of one machine are joined; later figures take the place of earlier ones', () => {
+    const later = { ...done('a', []), seconds: 9 };
+    const both = joined(run(done('a', []), done('b', [])), run(later, done('c', [])));
+    expect(both.benches.map(({ name, seconds }) => `${name} ${seconds}`)).toEqual(['a 9', 'b 7', 'c 7']);
+  });
+
+  test('of two machines are not', () => {
+    const other = { ...run(), machine: { ...machine, cores: 4 } };
+    expect(() => joined(run(), other)).toThrow('these runs are of two machines');
+  });
+});
+
+describe('the document', () => {
+  const introduction = 'How to read it.';
+
+  test('has figures, goals, and what bounds those that are missed', () => {
+    const missed = goal({ id: 'P3', atLeast: 1 });
+    const { markdown, plots } = documentsOf({
+      run: run(done('burst', [goal({ atLeast: 0.95 }), missed])),
+      introduction,
+      bounds: new Map([['P3', 'The disk does.\n']]),
+    });
+    expect(markdown).toContain('1 of 2 are reached; missed: P3.');
+    expect(markdown).toContain('| pods/s | 2.0 (1.0–3.0) | 2.0 |');
+    expect(markdown).toContain('**What bounds P3.** The disk does.');
+    expect([...plots.keys()]).toEqual(['goals.svg', 'burst-1.svg']);
+    expect(markdown).toContain('![growth](benchmarks/burst-1.svg)');
+  });
+
+  test('is refused while nobody says what bounds a missed goal', () => {
+    const missed = run(done('burst', [goal({ atLeast: 1 })]));
+    expect(() => documentsOf({ run: missed, introduction, bounds: new Map() })).toThrow(
+      'P1 missed: write what bounds it, by a profile, into bench/bounds/ID.md',
+    );
+  });
+});
+
+describe('plots', () => {
+  test('put what is better to the right, whichever way the goal points', () => {
+    const at = (one: Goal): number => Number(/<rect x="([\d.]+)"/u.exec(goalPlot([one]))?.[1]);
+    const middle = at(goal({ values: [1], atLeast: 1 }));
+    expect(at(goal({ values: [1.5], atLeast: 1 }))).toBeGreaterThan(middle);
+    expect(at(goal({ values: [0.5], atMost: 1 }))).toBeGreaterThan(middle);
+    expect(at(goal({ values: [1.5], atMost: 1 }))).toBeLessThan(middle);
+  });
+
+  test('stay within the picture, and take words as words', () => {
+    const svg = goalPlot([goal({ what: 'a < b & c', values: [1e9, 0], atLeast: 1 })]);
+    expect(svg).toContain('a &lt; b &amp; c');
+    for (const [, x] of svg.matchAll(/cx="([^"]+)"/gu)) expect(Number(x)).toBeLessThanOrEqual(690);
+  });
+
+  test('draw what grows in proportion as a straight line from zero', () => {
+    const lines = [
+      {
+        name: 'agent',
+        points: [
+          [0, 0],
+          [50, 5],
+          [100, 10],
+        ] as const,
+      },
+    ];
+    const drawn = /polyline points="([^"]+)"/u.exec(curvePlot({ title: 't', x: 'x', y: 'y', lines }))?.[1];
+    const [[x0 = 0, y0 = 0] = [], [x1 = 0, y1 = 0] = [], [x2 = 0, y2 = 0] = []] =
+      drawn?.split(' ').map((point) => point.split(',').map(Number)) ?? [];
+    expect(x1 - x0).toBeCloseTo(x2 - x1, 0);
+    expect(y1 - y0).toBeCloseTo(y2 - y1, 0);
+  });
+});
