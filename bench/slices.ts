@@ -1,60 +1,61 @@
-/**
- * 10,000 endpoints of one Service in 100 EndpointSlices, from a cluster into another one: how long until all are there,
- * compared, alternately, with the simplest possible loop (one list here, one create for each object there, with the same objects, rights and policies); and how many writes one flapping endpoint costs.
- *
- * Usage: node bench/slices.ts [--rounds 5] [--flaps 20]
- */
-// The lab's PKI stands on decorators.
-import 'reflect-metadata';
-import { parseArgs } from 'node:util';
+/** P5: many endpoints of one Service in EndpointSlices, from a cluster into another one; and one endpoint that flaps. */
+import { ENDPOINTS, SlicesLab } from '../test/support/labs/slices-lab.ts';
+import type { Bench } from './frame/bench.ts';
+import { ratios } from './frame/goals.ts';
+import { difference, requestCounts } from './pods/api-requests.ts';
 
-import { SlicesLab } from '../test/support/labs/slices-lab.ts';
-import { difference, requestCounts, writes } from './pods/api-requests.ts';
-import { shown, spread, table } from './frame/statistics.ts';
+/** One of them flaps. */
+const FLAPPING = 50;
 
-const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, flaps: { type: 'string', default: '20' } },
-});
-const [rounds, flaps] = [Number(values.rounds), Number(values.flaps)];
-
-const SLICES = 100;
-const lab = await SlicesLab.up(SLICES);
-try {
-  const { api } = lab.world.lab.foreignCluster;
-  // Warms up compilers and caches of all programs; not counted.
-  await lab.nullMirror();
-  await lab.reflect();
-  await lab.withdraw();
-  const [ours, theirs]: [number[], number[]] = [[], []];
-  for (let round = 1; round <= rounds; round++) {
-    theirs.push(await lab.nullMirror());
-    ours.push(await lab.reflect());
-    if (round < rounds) await lab.withdraw();
-    process.stderr.write(
-      `round ${round}: null mirror ${theirs.at(-1)?.toFixed(0)} ms, Tributary ${ours.at(-1)?.toFixed(0)} ms\n`,
-    );
-  }
-  const [mine, least] = [spread(ours), spread(theirs)];
-  const ratios = spread(ours.map((took, index) => took / (theirs[index] ?? Number.NaN)));
-  process.stdout.write(
-    `\n${lab.addresses} endpoints in ${SLICES} EndpointSlices, ms until all are there: median (least–most) of ${rounds}\n\n`,
-  );
-  process.stdout.write(
-    table([
-      ['', 'ms', 'endpoints/s'],
-      ['null mirror', shown(least, 0), (10_000_000 / least.median).toFixed(0)],
-      ['Tributary', shown(mine, 0), (10_000_000 / mine.median).toFixed(0)],
-      ['times as long', shown(ratios, 2), ''],
-    ]),
-  );
-  const [before, versions] = [await requestCounts(api), lab.versions];
-  for (let flap = 0; flap < flaps; flap++) await lab.flap(50, flap % 2 === 1);
-  const after = difference(before, await requestCounts(api));
-  const changed = [...lab.versions].filter(([name, version]) => versions.get(name) !== version);
-  process.stdout.write(
-    `\none endpoint that flaps ${flaps} times: ${after.get('PUT endpointslices') ?? 0} writes of EndpointSlices over there ` +
-      `(of all kinds and all writers: ${writes(after)}), ${changed.length} of ${SLICES} slices touched\n`,
-  );
-} finally {
-  await lab.down();
-}
+export const slicesBench: Bench<{ slices: number; flaps: number }> = {
+  name: 'slices',
+  title: 'the endpoints of one Service into another cluster',
+  what:
+    `${ENDPOINTS} endpoints in each EndpointSlice. The null mirror is the simplest possible loop: one list here, one creation for each object ` +
+    'there, all in parallel, with the same objects, rights and policies. Then one endpoint turns ready and not ready by turns.',
+  parameters: { slices: 100, flaps: 20 },
+  run: async ({ parameters: { slices, flaps }, rounds, say }) => {
+    const lab = await SlicesLab.up(slices);
+    try {
+      const { api } = lab.world.lab.foreignCluster;
+      const ours: number[] = [];
+      const theirs: number[] = [];
+      const written: number[] = [];
+      const touched: number[] = [];
+      // The first round warms up compilers and caches of all programs.
+      for (let round = 0; round <= rounds; round++) {
+        const least = await lab.nullMirror();
+        const took = await lab.reflect();
+        const [before, versions] = [await requestCounts(api), lab.versions];
+        for (let flap = 0; flap < flaps; flap++) await lab.flap(FLAPPING % slices, flap % 2 === 1);
+        const requests = difference(before, await requestCounts(api));
+        const changed = [...lab.versions].filter(([name, version]) => versions.get(name) !== version);
+        await lab.withdraw();
+        say(`round ${round}: null mirror ${least.toFixed(0)} ms, agent ${took.toFixed(0)} ms`);
+        if (round === 0) continue;
+        theirs.push(least);
+        ours.push(took);
+        written.push((requests.get('PUT endpointslices') ?? 0) / flaps);
+        touched.push(changed.length);
+      }
+      return {
+        measured: [
+          { contender: 'agent', figure: 'ms until all are there', values: ours, digits: 0 },
+          { contender: 'null mirror', figure: 'ms until all are there', values: theirs, digits: 0 },
+        ],
+        goals: [
+          {
+            id: 'P5',
+            what: 'time until all endpoints are there, of the null mirror’s',
+            values: ratios(ours, theirs ?? []),
+            atMost: 1.1,
+          },
+          { id: 'P5-flap', what: 'writes for one flap of one endpoint', values: written, atMost: 1 },
+          { id: 'P5-slices', what: 'EndpointSlices touched by one that flaps', values: touched, atMost: 1 },
+        ],
+      };
+    } finally {
+      await lab.down();
+    }
+  },
+};

@@ -3,7 +3,7 @@ import { difference, requestCounts } from '../../bench/pods/api-requests.ts';
 import { short } from '../support/long.ts';
 import { ENDPOINTS, SlicesLab } from '../support/labs/slices-lab.ts';
 
-/** Thousands of endpoints between two real API servers: how many writes that takes. How long is measured by bench/slices.ts. */
+/** Thousands of endpoints between two real API servers: how many writes that takes. `make bench BENCH=slices` measures how long. */
 
 const TIMEOUT_MS = 300_000;
 const SLICES = short('slices of a hundred endpoints', { short: 20, long: 100 });
