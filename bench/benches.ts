@@ -1,7 +1,8 @@
 /** All benchmarks, in the order in which they run and are documented. */
 import type { Bench } from './frame/bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
+import { namespacesBench } from './pods/namespaces-bench.ts';
 import { reachBench } from './reach.ts';
 import { slicesBench } from './slices.ts';
 
-export const BENCHES: readonly Bench[] = [burstBench, slicesBench, reachBench];
+export const BENCHES: readonly Bench[] = [burstBench, namespacesBench, slicesBench, reachBench];

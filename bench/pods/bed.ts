@@ -205,7 +205,7 @@ export class Bed {
     ];
   }
 
-  #tributary(...args: string[]): string {
+  tributary(...args: string[]): string {
     return runToEnd(process.execPath, [this.#main, ...args]);
   }
 
@@ -215,16 +215,16 @@ export class Bed {
     const quota = `cpu=1000,memory=1000Gi,pods=${this.#mostPods}`;
     this.apply(
       'foreign',
-      this.#tributary('tenant', '--peer', 'home', '--namespace', tenants, '--quota', quota),
+      this.tributary('tenant', '--peer', 'home', '--namespace', tenants, '--quota', quota),
     );
     for (const [cluster, names] of this.#namespaces) {
       const objects = names.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
       this.apply(cluster, list(objects));
     }
     const where = ['--namespace', tenantOf('agent'), '--kubeconfig', foreign.kubeconfig];
-    const kubeconfig = this.#tributary('tenant-kubeconfig', '--peer', 'home', ...where);
+    const kubeconfig = this.tributary('tenant-kubeconfig', '--peer', 'home', ...where);
     writeFileSync(this.#tenantKubeconfig, kubeconfig, { mode: 0o600 });
-    this.apply('home', this.#tributary('manifests', 'crds'));
+    this.apply('home', this.tributary('manifests', 'crds'));
     await this.until('the VirtualNode kind', READY_TIMEOUT_MS, async () => {
       const { status } = await this.cluster('home').api.call(
         'GET',
