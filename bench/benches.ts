@@ -4,5 +4,6 @@ import { burstBench } from './pods/burst-bench.ts';
 import { namespacesBench } from './pods/namespaces-bench.ts';
 import { reachBench } from './reach.ts';
 import { slicesBench } from './slices.ts';
+import { watchBench } from './watch/watch-bench.ts';
 
-export const BENCHES: readonly Bench[] = [burstBench, namespacesBench, slicesBench, reachBench];
+export const BENCHES: readonly Bench[] = [burstBench, namespacesBench, slicesBench, watchBench, reachBench];

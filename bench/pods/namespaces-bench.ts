@@ -74,7 +74,7 @@ async function grow(bed: Bed, most: number, say: (line: string) => void): Promis
 }
 
 /** Namespaces on both sides, with what the product gives a tenant. */
-async function furnish(bed: Bed, names: readonly string[]): Promise<void> {
+export async function furnish(bed: Bed, names: readonly string[]): Promise<void> {
   const tenants = names.map(tenantOf).join();
   bed.apply('foreign', bed.tributary('tenant', '--peer', 'home', '--namespace', tenants, '--quota', QUOTA));
   for (const name of names) await bed.clients.home.create(namespaceType, { metadata: { name } });
@@ -86,13 +86,13 @@ async function furnish(bed: Bed, names: readonly string[]): Promise<void> {
   });
 }
 
-async function offload(bed: Bed, { node }: Mirror, names: readonly string[]): Promise<void> {
+export async function offload(bed: Bed, { node }: Mirror, names: readonly string[]): Promise<void> {
   const mappings = names.map((name) => ({ homeNamespace: name, tenantNamespace: tenantOf(name) }));
   const body = { spec: { namespaces: mappings } };
   await bed.clients.home.patch(virtualNodes, { name: node }, { type: 'merge', body });
 }
 
-const runPod = async (bed: Bed, { node }: Mirror, namespace: string): Promise<unknown> =>
+export const runPod = async (bed: Bed, { node }: Mirror, namespace: string): Promise<unknown> =>
   bed.clients.home.create(pods, {
     metadata: { name: 'one', namespace, labels: { app: 'many' } },
     spec: {
@@ -102,7 +102,7 @@ const runPod = async (bed: Bed, { node }: Mirror, namespace: string): Promise<un
     },
   });
 
-async function allReady(bed: Bed, names: readonly string[]): Promise<void> {
+export async function allReady(bed: Bed, names: readonly string[]): Promise<void> {
   const wanted = new Set(names);
   await bed.until(`pods of ${names.length} more namespaces Ready`, TIMEOUT_MS, async () => {
     const { items } = await bed.clients.home.list(pods, { labelSelector: 'app=many' });
