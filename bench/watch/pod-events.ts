@@ -1,11 +1,6 @@
 /** An API server that knows one answer: a watch of pods with so many events, as fast as they are taken. */
 import { once } from 'node:events';
-import {
-  createSecureServer,
-  type Http2SecureServer,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-} from 'node:http2';
+import { createSecureServer, type Http2SecureServer, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
 import { selfSigned } from '../../test/support/certificate.ts';
