@@ -1,9 +1,17 @@
 /** All benchmarks, in the order in which they run and are documented. */
 import type { Bench } from './frame/bench.ts';
+import { lanBench } from './lan/lan-bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
 import { namespacesBench } from './pods/namespaces-bench.ts';
 import { reachBench } from './reach.ts';
 import { slicesBench } from './slices.ts';
 import { watchBench } from './watch/watch-bench.ts';
 
-export const BENCHES: readonly Bench[] = [burstBench, namespacesBench, slicesBench, watchBench, reachBench];
+export const BENCHES: readonly Bench[] = [
+  burstBench,
+  namespacesBench,
+  slicesBench,
+  watchBench,
+  reachBench,
+  lanBench,
+];
