@@ -1,6 +1,6 @@
 /**
  * Writes files that are made from the sources and also committed, so that people can read and apply them without running anything: deploy/crds, deploy/*.yaml, deploy/examples, docs/rights.md,
- * docs/conformance.md, docs/reference, deploy/chart.
+ * docs/conformance.md, docs/benchmarks.md, docs/reference, deploy/chart.
  *
  * Usage: node tools/generate.ts [--check]
  *   --check writes nothing; it fails with one line that names what is stale.
@@ -11,6 +11,7 @@ import { format } from 'prettier';
 
 import { conformanceDocument } from '../lab/conformance/document.ts';
 import type { Result } from '../lab/conformance/score.ts';
+import { benchmarkFiles } from './generate/benchmark-files.ts';
 import { chartFiles } from './generate/chart-files.ts';
 import { commandsDocument } from './generate/commands-document.ts';
 import { definitionFiles } from './generate/definitions.ts';
@@ -44,6 +45,7 @@ const files: Record<string, string> = {
   'docs/reference/metrics.md': metricsDocument(),
   'docs/reference/commands.md': commandsDocument(),
   'docs/conformance.md': conformanceDocument(conformance),
+  ...benchmarkFiles(),
 };
 
 function current(path: string): string | undefined {
@@ -59,8 +61,8 @@ const PARSERS: Readonly<Record<string, string>> = { '.md': 'markdown', '.json': 
 const stale: string[] = [];
 for (const [path, text] of Object.entries(files)) {
   const parser = PARSERS[extname(path)] ?? 'yaml';
-  // Templates are no YAML yet.
-  const wanted = path.includes('/templates/')
+  // Templates are no YAML yet, and pictures are taken as they are.
+  const wanted = path.includes('/templates/') || path.endsWith('.svg')
     ? text
     : await format(text, { parser, printWidth: 110, singleQuote: true, trailingComma: 'all' });
   if (current(path) === wanted) continue;
