@@ -62,9 +62,10 @@ const stale: string[] = [];
 for (const [path, text] of Object.entries(files)) {
   const parser = PARSERS[extname(path)] ?? 'yaml';
   // Templates are no YAML yet, and pictures are taken as they are.
-  const wanted = path.includes('/templates/') || path.endsWith('.svg')
-    ? text
-    : await format(text, { parser, printWidth: 110, singleQuote: true, trailingComma: 'all' });
+  const wanted =
+    path.includes('/templates/') || path.endsWith('.svg')
+      ? text
+      : await format(text, { parser, printWidth: 110, singleQuote: true, trailingComma: 'all' });
   if (current(path) === wanted) continue;
   stale.push(path);
   if (process.argv.includes('--check')) continue;
