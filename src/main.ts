@@ -25,27 +25,29 @@ for (const stream of [process.stdout, process.stderr]) {
 
 const args = process.argv.slice(2);
 
-async function run(): Promise<void> {
-  const [{ isCompletion, runCli }, { commandInput, terminalOf }] = await Promise.all([
-    import('./cli/cli.ts'),
-    import('./cli/command-line.ts'),
-  ]);
-  process.exitCode = await runCli(
-    args,
-    {
-      out: (text) => process.stdout.write(text),
-      err: (text) => process.stderr.write(text),
-      input: commandInput(process.stdin, process.stdout),
-      ...terminalOf(process.stdout, process.env),
-    },
-    stop.signal,
-    // As a plug-in of kubectl.
-    basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl tributary' : undefined,
-  );
+/** As a plug-in of kubectl. */
+const isPlugIn = basename(process.argv[1] ?? '').startsWith('kubectl-');
+
+async function runCommand(): Promise<void> {
+  const { commandInput, terminalOf } = await import('./cli/command-line.ts');
+  const io = {
+    out: (text: string): void => void process.stdout.write(text),
+    err: (text: string): void => void process.stderr.write(text),
+    input: commandInput(process.stdin, process.stdout),
+    ...terminalOf(process.stdout, process.env),
+  };
+  // A role would hold the code of all commands for as long as it runs.
+  if (args[0] === 'run' && !isPlugIn) {
+    const { runRoleCommand } = await import('./cli/run.ts');
+    process.exitCode = await runRoleCommand(args.slice(1), io, stop.signal);
+    return;
+  }
+  const { isCompletion, runCli } = await import('./cli/cli.ts');
+  process.exitCode = await runCli(args, io, stop.signal, isPlugIn ? 'kubectl tributary' : undefined);
   // A connection or a credential plug-in that hangs must not hold the prompt.
   if (isCompletion(args)) process.exit();
 }
 
 // Scripts ask for it all the time: it does not wait until all other commands are loaded.
 if (args.length === 1 && args[0] === 'version') process.stdout.write(versionLine());
-else void run();
+else void runCommand();

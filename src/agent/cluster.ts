@@ -14,16 +14,13 @@ import type { AgentLauncher } from '../peering/ports.ts';
 import { Registries } from '../server/registries.ts';
 import { AgentApprover } from '../certificates/serving-approver.ts';
 import { homeCredentials } from './home.ts';
-import { lanComponents } from './lan.ts';
-import { InlineLauncher } from './launch-inline.ts';
 import { leading } from './leading.ts';
-import { inlineNetwork } from './network.ts';
 import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 import { Peering } from './peering.ts';
 import { followSettings } from './settings.ts';
 
 /** What the parts of one process share. */
-interface Shared {
+export interface Shared {
   parts: AgentParts;
   home: KubeClient;
   /** The same, for what only the leader may write. */
@@ -38,7 +35,7 @@ interface Shared {
 }
 
 /** How the two roles that lead a cluster differ. */
-interface Flavour {
+export interface Flavour {
   role: 'cluster' | 'all';
   launcher: (shared: Shared) => AgentLauncher & Partial<Component>;
   /** Further components, which start before peering. */
@@ -49,21 +46,11 @@ interface Flavour {
 
 /** Role `cluster`: what is done once for the home cluster, by one leader. */
 export async function startCluster(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
-  return start(parts, { role: 'cluster', launcher: podLauncher, more: () => [] }, signal);
+  return startLeading(parts, { role: 'cluster', launcher: podLauncher, more: () => [] }, signal);
 }
 
-/** Role `all`: one process for everything, agents included. It must be on the host network to see the LAN. */
-export async function startAll(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
-  const network = parts.config.network === true ? await inlineNetwork(parts) : undefined;
-  const more: Flavour['more'] = (shared) => [
-    ...(network?.components(shared) ?? []),
-    ...lanComponents(parts, { ...shared, home: shared.acting }),
-  ];
-  const failed = network && { failed: network.lost };
-  return start(parts, { role: 'all', launcher: inlineLauncher, more, ...failed }, signal);
-}
-
-async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): Promise<Agent> {
+/** Of the two roles that lead a cluster. */
+export async function startLeading(parts: AgentParts, flavour: Flavour, signal: AbortSignal): Promise<Agent> {
   const { config, clock, log } = parts;
   const credentials = await homeCredentials(config, clock);
   const home = createClient(credentials, { clock });
@@ -152,16 +139,4 @@ function podLauncher({ parts: { config, clock, log }, acting }: Shared): AgentLa
     clock,
     log: log.named('launcher'),
   });
-}
-
-/** Each agent has a Lease of its own, by which its writes are checked. */
-function inlineLauncher({ parts, home, homeCa, caches, registries }: Shared): AgentLauncher & Component {
-  const { nodeAddress } = parts.config;
-  if (nodeAddress === undefined) {
-    throw new TributaryError(
-      'Invalid',
-      'say where the API server reaches this process: --node-address or $POD_IP',
-    );
-  }
-  return new InlineLauncher({ parts, home, homeCa, caches, registries, nodeAddress });
 }

@@ -1,4 +1,4 @@
-/** The network's parts, put together: gateway and node over one host, and the exchange with peers. */
+/** The network's parts on hosts, put together: gateway and node over one host. */
 import type { Registry } from 'prom-client';
 
 import { GATEWAY_LEASE } from '../api/own-network.ts';
@@ -10,8 +10,6 @@ import { ClientEventRecorder } from '../kube/events.ts';
 import { LeaderElection, type LeaderElectionOptions } from '../kube/leader-election.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import { Exchange } from '../network/exchange/exchange.ts';
-import type { ExchangeMetrics } from '../network/exchange/tunnels.ts';
 import { Gateway } from '../network/gateway/gateway.ts';
 import { lookUpByDns, nameServersOfHost } from '../network/gateway/resolver.ts';
 import { StandbyFence } from '../network/gateway/standby-fence.ts';
@@ -24,9 +22,6 @@ import { knock } from '../network/probe/probe-client.ts';
 import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
 import { systemSockets } from '../network/probe/sockets.ts';
-import type { Lending } from '../peering/lending/lending.ts';
-import type { NetworkSide } from '../peering/ports.ts';
-import type { Services } from '../peering/services/services.ts';
 import type { AgentParts } from './parts.ts';
 
 type Election = Pick<
@@ -185,61 +180,6 @@ function refusedCount({ parts: { clock, log }, metrics }: NetworkParts, registry
   });
   controller.add('count');
   return controller;
-}
-
-export interface NetworkExchangeOptions {
-  parts: AgentParts;
-  home: KubeClient;
-  caches: Caches;
-  /** Our ClusterID. */
-  own: string;
-  isLinked: (clusterID: string) => boolean;
-  /** Whose packets gateways let through to Services. */
-  services: () => Pick<Services, 'places' | 'onPlaces'>;
-  lending: Pick<Lending, 'forbidsHomeApiServer' | 'onChange'>;
-  metrics: ControllerMetrics;
-  exchangeMetrics: ExchangeMetrics;
-}
-
-/** The network as one side of the peering link. Its components start before the links. */
-export function networkExchange({
-  parts: { config, clock, log },
-  home,
-  caches,
-  own,
-  isLinked,
-  services,
-  lending,
-  metrics,
-  exchangeMetrics,
-}: NetworkExchangeOptions): NetworkSide & Pick<Exchange, 'components' | 'onChange' | 'podsFor'> {
-  return new Exchange({
-    client: home,
-    caches,
-    clock,
-    log: log.named('network'),
-    namespace: config.systemNamespace,
-    own,
-    isLinked,
-    services: {
-      of: (clusterID) => services().places(clusterID),
-      onChange: (listener) => services().onPlaces(listener),
-    },
-    homeApiServers: {
-      isForbidden: (clusterID) => lending.forbidsHomeApiServer(clusterID),
-      onChange: (listener) => lending.onChange(listener),
-    },
-    metrics,
-    exchangeMetrics,
-    podCidrs: config.podCidrs,
-    serviceCidrs: config.serviceCidrs,
-    ...(config.serviceAddress !== undefined && { serviceAddress: config.serviceAddress }),
-    externalCidr: config.externalCidr,
-    viewPools: config.viewPools,
-    reservedCidrs: config.reservedCidrs,
-    identityViews: config.identityViews,
-    presharedKeys: config.presharedKeys,
-  });
 }
 
 interface InlineNetwork {

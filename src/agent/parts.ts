@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client';
+import Registry from 'prom-client/lib/registry.js';
 import type { AgentConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { CONTROLLER_METRICS } from '../kube/controller-metrics.ts';

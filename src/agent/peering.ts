@@ -49,7 +49,7 @@ import { Reach } from '../peering/reach/reach.ts';
 import type { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
 import { dashboard } from './dashboard.ts';
-import { networkExchange, type NetworkExchangeOptions } from './network.ts';
+import { networkExchange, type NetworkExchangeOptions } from './network-exchange.ts';
 import { offeredServices } from './offered-services.ts';
 import { OffloadingParts } from './offloading.ts';
 import { ourPlaces, type OurPlacesParts } from './our-places.ts';

@@ -2,18 +2,17 @@
  * Builds everything: a role is a list of components, in the order in which they start, and this is the list of
  * roles. There is no `if (role)` anywhere else.
  */
-import { startAll, startCluster } from './cluster.ts';
-import { startGateway } from './gateway.ts';
-import { startNode } from './node.ts';
 import type { Agent, AgentParts } from './parts.ts';
-import { startPeer } from './peer.ts';
 
 export type Role = 'all' | 'cluster' | 'gateway' | 'node' | 'peer';
 
-export const ROLES: Readonly<Record<Role, (parts: AgentParts, signal: AbortSignal) => Promise<Agent>>> = {
-  all: startAll,
-  cluster: startCluster,
-  gateway: startGateway,
-  node: startNode,
-  peer: startPeer,
+type StartRole = (parts: AgentParts, signal: AbortSignal) => Promise<Agent>;
+
+/** A process loads the code of its own role only: that of all roles would be most of what `node` holds in memory. */
+export const ROLES: Readonly<Record<Role, StartRole>> = {
+  all: async (parts, signal) => (await import('./all.ts')).startAll(parts, signal),
+  cluster: async (parts, signal) => (await import('./cluster.ts')).startCluster(parts, signal),
+  gateway: async (parts, signal) => (await import('./gateway.ts')).startGateway(parts, signal),
+  node: async (parts, signal) => (await import('./node.ts')).startNode(parts, signal),
+  peer: async (parts, signal) => (await import('./peer.ts')).startPeer(parts, signal),
 };

@@ -1,7 +1,6 @@
 /** What all commands share: arguments, what is read from people, what is printed, and one line of complaint. */
 import { createInterface } from 'node:readline/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { stringify } from 'yaml';
 
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 
@@ -56,13 +55,6 @@ export const listOf = (value: string | undefined): string[] =>
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
-
-/** kubectl reads YAML 1.1, in which `on`, `no` and 1:30 are no strings: those are quoted. */
-const YAML_OPTIONS = { aliasDuplicateObjects: false, lineWidth: 110, compat: 'yaml-1.1' } as const;
-
-/** One YAML document an object, in their order; equal parts are written out, since kubectl users edit this. */
-export const printYaml = (objects: readonly object[]): string =>
-  objects.map((object) => stringify(object, YAML_OPTIONS)).join('---\n');
 
 /**
  * Says in one line why a command failed, and returns its exit code. `command`: how people call it, for a mistake in the command

@@ -10,7 +10,8 @@ import { forgeAgent } from '../deploy/peer.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { roleOption } from './run.ts';
 import { type Command, defineCommand, type Options, type OptionSpec } from './command.ts';
-import { type CommandLine, EXIT, listOf, printYaml, required } from './command-line.ts';
+import { type CommandLine, EXIT, listOf, required } from './command-line.ts';
+import { printYaml } from './yaml.ts';
 
 /** Options of `tributary run cluster` that are handed on as they are. */
 const CLUSTER_ARGS = [

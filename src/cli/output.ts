@@ -1,6 +1,7 @@
 /** `-o`: what a command prints for programs. */
 import type { OptionSpec, Options } from './command.ts';
-import { type CommandLine, printYaml } from './command-line.ts';
+import { type CommandLine } from './command-line.ts';
+import { printYaml } from './yaml.ts';
 
 /** `text`: for people. */
 export type Format = 'text' | 'wide' | 'json' | 'yaml';

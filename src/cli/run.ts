@@ -7,7 +7,7 @@ import { whenAborted } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { createLogger, type LogSink, noLines } from '../lib/log.ts';
 import { type Command, type CommandEnvironment, defineCommand, type OptionSpec } from './command.ts';
-import { type CommandLine, EXIT } from './command-line.ts';
+import { type CommandIo, type CommandLine, EXIT } from './command-line.ts';
 
 const SUMMARIES: Readonly<Record<Role, string>> = {
   cluster: 'Discovery, peering, offloading and hosting of one cluster.',
@@ -54,6 +54,19 @@ export const runCommand: Command = defineCommand({
   summary: 'Run a role of Tributary. Its pods do that; people need it for development only.',
   children: (Object.keys(SUMMARIES) as Role[]).map(roleCommand),
 });
+
+/** `tributary run` without the program's other commands; `args` are what follows `run`. Never rejects. */
+export const runRoleCommand = async (
+  args: readonly string[],
+  io: CommandIo,
+  signal: AbortSignal,
+): Promise<number> =>
+  runCommand.run(args, {
+    io,
+    signal,
+    clock: systemClock,
+    open: () => Promise.reject(new Error('a role opens its clusters itself')),
+  });
 
 /** Runs a role until `signal` fires, or until the role itself cannot go on. */
 async function runRole(

@@ -10,7 +10,8 @@ import { parseQuota } from '../hosting/tenants/quota.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { formatPrefix, parsePrefix } from '../lib/prefix.ts';
 import { type Command, defineCommand } from './command.ts';
-import { chosen, type CommandLine, EXIT, listOf, printYaml, required } from './command-line.ts';
+import { chosen, type CommandLine, EXIT, listOf, required } from './command-line.ts';
+import { printYaml } from './yaml.ts';
 import { parseSeconds } from './durations.ts';
 
 /** A label's or taint's key: an optional DNS name, a slash, a name. */

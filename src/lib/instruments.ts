@@ -1,5 +1,9 @@
 /** The only place where metrics of prom-client are made: always from a definition. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+// By parts: the whole package loads OpenTelemetry, for metrics of Node.js that we do not show.
+import Counter from 'prom-client/lib/counter.js';
+import Gauge from 'prom-client/lib/gauge.js';
+import Histogram from 'prom-client/lib/histogram.js';
 
 import type { Metric, MetricType } from './metric.ts';
 

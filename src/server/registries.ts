@@ -1,4 +1,5 @@
-import { AggregatorRegistry, Registry } from 'prom-client';
+import AggregatorRegistry from 'prom-client/lib/cluster.js';
+import Registry from 'prom-client/lib/registry.js';
 
 /** What answers a scrape. */
 type Exposition = Pick<Registry, 'metrics' | 'contentType'>;

@@ -8,7 +8,7 @@ import {
 import { events, namespaces, pods } from '../../src/api/resources.ts';
 import { acceptancePolicies } from '../../src/api/acceptance-policy.ts';
 import type { Pod } from '../../src/api/wire.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 import { applyYaml } from '../support/labs/rights-cluster.ts';
 import { short } from '../support/long.ts';

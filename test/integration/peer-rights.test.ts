@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { KubeApi } from '../../lab/kube-api.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 import { tenantCommand } from '../../src/cli/tenant.ts';
 import { draftContract } from '../../src/peering/contract.ts';
 import { forgeContractTenant } from '../../src/hosting/tenants/contract-tenant.ts';

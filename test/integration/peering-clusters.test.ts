@@ -3,7 +3,7 @@ import { acceptancePolicies, type AcceptancePolicy } from '../../src/api/accepta
 import { foreignClusters, type ForeignCluster } from '../../src/api/foreign-cluster.ts';
 import { forgeGrant, rulesOf } from '../../src/api/rbac.ts';
 import { sharingPolicies, type SharingPolicy } from '../../src/api/sharing-policy.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 import { ClientEventRecorder } from '../../src/kube/events.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import { Informer } from '../../src/kube/informer.ts';

@@ -7,7 +7,7 @@ import {
   rightsAt,
 } from '../../src/deploy/rights/cluster.ts';
 import { groupAndResource, rulesOf, type Right } from '../../src/api/rbac.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { tenantCommand } from '../../src/cli/tenant.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';

@@ -4,7 +4,7 @@
  * that a switch changes get an `if` around them.
  */
 import { LABEL_APP_INSTANCE, type Manifest } from '../../src/api/manifest.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 import { forgeInstallation, keyOf } from '../../src/deploy/installation/objects.ts';
 import {
   type Field,

@@ -1,5 +1,5 @@
 import { customResourceDefinitions } from '../../src/api/crd/index.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 
 /** One file per CustomResourceDefinition, named as the object. */
 export const definitionFiles = (): Record<string, string> =>

@@ -2,7 +2,7 @@
 import { SYSTEM_NAMESPACE } from '../../src/api/manifest.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { API_VERSION, type VirtualNode } from '../../src/api/virtual-node.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 import { forgeCluster } from '../../src/deploy/cluster.ts';
 import { forgeGateway } from '../../src/deploy/gateway.ts';
 import { forgeNode } from '../../src/deploy/node.ts';

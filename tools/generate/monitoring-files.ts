@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { type Alert, ALERT_GROUPS, ruleFile } from '../../src/deploy/monitoring/alerts.ts';
 import { DASHBOARDS } from '../../src/deploy/monitoring/dashboards.ts';
 import { forgePodMonitor, forgePrometheusRule } from '../../src/deploy/monitoring/monitoring.ts';
-import { printYaml } from '../../src/cli/command-line.ts';
+import { printYaml } from '../../src/cli/yaml.ts';
 
 const MADE = '# Made by tools/generate.ts from src/deploy/monitoring.\n';
 

@@ -10,7 +10,7 @@ import { configMaps, definitions } from '../../api/resources.ts';
 import type { ConfigMap } from '../../api/wire.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { printYaml } from '../command-line.ts';
+import { printYaml } from '../yaml.ts';
 import { found, listed } from './objects.ts';
 import { checkedSome, type SomeValues, uncheckedOfYaml } from './values.ts';
 import type { InstallSession } from './waiting.ts';

@@ -1,5 +1,5 @@
 import { getSystemErrorName } from 'node:util';
-import netlink from 'netlink';
+import { Protocol, RawNetlinkSocket, formatMessage, parseError, parseMessages } from './netlink.ts';
 
 import { TributaryError } from '../../lib/errors.ts';
 import { type Owner, PROTOCOLS, TABLES } from './host-config.ts';
@@ -59,15 +59,15 @@ export async function cleanUpHost(host: HostContext, owner: Owner): Promise<void
 /** Removes a table of family `inet` with all that is in it, without `nft`. Throws KernelError; ENOENT when there is none. */
 async function deleteTable(name: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = new netlink.RawNetlinkSocket(netlink.Protocol.NETFILTER, {
+  const socket = new RawNetlinkSocket(Protocol.NETFILTER, {
     recvBufferSize: 0,
     sendBufferSize: 0,
   });
   socket.on('error', (error) => reject(new TributaryError('Unavailable', `netlink: ${error.message}`)));
   socket.on('message', (data) => {
-    for (const message of netlink.parseMessages(data)) {
+    for (const message of parseMessages(data)) {
       if (message.type !== TYPE_ERROR) continue;
-      const { errno } = netlink.parseError(message.data, message.flags);
+      const { errno } = parseError(message.data, message.flags);
       if (errno === 0) resolve();
       else reject(new KernelError(getSystemErrorName(errno)));
     }
@@ -90,5 +90,5 @@ const deletion = (name: string): Buffer =>
 
 function message(type: number, flags: number, head: number[], attributes: readonly Attribute[]): Buffer {
   const data = [Buffer.from(head), encodeAttributes(attributes)];
-  return Buffer.concat(netlink.formatMessage({ type, flags, seq: 1, port: 0, data }));
+  return Buffer.concat(formatMessage({ type, flags, seq: 1, port: 0, data }));
 }

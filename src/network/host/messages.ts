@@ -1,4 +1,4 @@
-import netlink from 'netlink';
+import { getU16, getU32, putU16, putU16be, putU32, putU8 } from './netlink.ts';
 
 /** Message types and fixed headers of rtnetlink(7). */
 
@@ -103,8 +103,8 @@ export function encodeAttributes(attributes: readonly Attribute[]): Buffer {
       const data = isNested ? encodeAttributes(value) : value;
       const length = HEADER_BYTES + data.length;
       const whole = Buffer.alloc(aligned(length));
-      whole.set(netlink.putU16(length), 0);
-      whole.set(netlink.putU16(isNested ? type | NESTED : type), 2);
+      whole.set(putU16(length), 0);
+      whole.set(putU16(isNested ? type | NESTED : type), 2);
       whole.set(data, HEADER_BYTES);
       return whole;
     }),
@@ -116,23 +116,23 @@ export function decodeAttributes(data: Buffer): Map<number, Buffer> {
   const found = new Map<number, Buffer>();
   let rest = data;
   while (rest.length >= HEADER_BYTES) {
-    const length = netlink.getU16(rest.subarray(0, 2));
+    const length = getU16(rest.subarray(0, 2));
     if (length < HEADER_BYTES || length > rest.length) break;
-    const type = netlink.getU16(rest.subarray(2, HEADER_BYTES)) & TYPE_MASK;
+    const type = getU16(rest.subarray(2, HEADER_BYTES)) & TYPE_MASK;
     found.set(type, rest.subarray(HEADER_BYTES, length));
     rest = rest.subarray(aligned(length));
   }
   return found;
 }
 
-export const u8 = (value: number): Buffer => netlink.putU8(value);
-const u16 = (value: number): Buffer => netlink.putU16(value);
-export const u32 = (value: number): Buffer => netlink.putU32(value);
-export const u16be = (value: number): Buffer => netlink.putU16be(value);
+export const u8 = (value: number): Buffer => putU8(value);
+const u16 = (value: number): Buffer => putU16(value);
+export const u32 = (value: number): Buffer => putU32(value);
+export const u16be = (value: number): Buffer => putU16be(value);
 export const text = (value: string): Buffer => Buffer.from(`${value}\0`);
 
-export const readU16 = (data: Buffer, at: number): number => netlink.getU16(data.subarray(at, at + 2));
-export const readU32 = (data: Buffer, at: number): number => netlink.getU32(data.subarray(at, at + 4));
+export const readU16 = (data: Buffer, at: number): number => getU16(data.subarray(at, at + 2));
+export const readU32 = (data: Buffer, at: number): number => getU32(data.subarray(at, at + 4));
 
 /** Up to the first zero byte. */
 export function readText(data: Buffer): string {
@@ -142,4 +142,4 @@ export function readText(data: Buffer): string {
 
 /** Undefined when absent or of another size. */
 export const optionalU32 = (data: Buffer | undefined): number | undefined =>
-  data?.length === 4 ? netlink.getU32(data) : undefined;
+  data?.length === 4 ? getU32(data) : undefined;

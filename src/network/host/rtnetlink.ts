@@ -1,12 +1,12 @@
 import { getSystemErrorName } from 'node:util';
-import netlink from 'netlink';
+import { Protocol, createNetlink, parseError } from './netlink.ts';
 
 import type { Basics } from '../../lib/basics.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 
-type Socket = ReturnType<typeof netlink.createNetlink>;
+type Socket = ReturnType<typeof createNetlink>;
 type Reply = Awaited<ReturnType<Socket['request']>>[0];
 
 /** The kernel answers a request at once. When this has passed, it hangs or has lost our answer. */
@@ -105,7 +105,7 @@ export class Rtnetlink {
   }
 
   #open(): Socket {
-    const socket = netlink.createNetlink(netlink.Protocol.ROUTE);
+    const socket = createNetlink(Protocol.ROUTE);
     // Without this listener an error would end the process. What was lost may be the answer for which we wait.
     socket.on('error', (error) => {
       this.#log.warn('The netlink socket failed', { error: errorMessage(error) });
@@ -125,7 +125,7 @@ export class Rtnetlink {
 function checked(reply: Reply): Reply {
   const [first] = reply;
   if (first?.type !== TYPE_ERROR) return reply;
-  const { errno } = netlink.parseError(first.data, first.flags);
+  const { errno } = parseError(first.data, first.flags);
   if (errno !== 0) throw new KernelError(errnoName(errno));
   return [];
 }

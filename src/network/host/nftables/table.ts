@@ -1,4 +1,4 @@
-import netlink from 'netlink';
+import { createNetlink } from '../netlink.ts';
 
 import { TributaryError } from '../../../lib/errors.ts';
 import type { TableConfig } from '../host-config.ts';
@@ -143,7 +143,7 @@ export async function listCounters(name: string): Promise<Map<string, Counter>> 
  */
 async function generation(): Promise<number | undefined> {
   try {
-    const socket = netlink.createNetlink(NETLINK_NETFILTER);
+    const socket = createNetlink(NETLINK_NETFILTER);
     try {
       const [messages] = await socket.request(GET_GENERATION, HEADER, { timeout: ANSWER_MS });
       const answer = messages.find(({ type }) => type === NEW_GENERATION);
