@@ -1,5 +1,4 @@
 /** What all commands share: arguments, what is read from people, what is printed, and one line of complaint. */
-import { createInterface } from 'node:readline/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
 
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
@@ -79,6 +78,7 @@ export function commandInput(
       return stdin.isTTY && stdout.isTTY;
     },
     async ask(question, signal) {
+      const { createInterface } = await import('node:readline/promises');
       const reader = createInterface({ input: stdin, output: stdout });
       try {
         return await reader.question(question, { signal });

@@ -1,5 +1,4 @@
 /** Makes a command from its description. */
-import { runParsed } from './parser.ts';
 import type { Command, CommandSpec } from './spec.ts';
 
 export type * from './spec.ts';
@@ -8,6 +7,9 @@ export type * from './spec.ts';
 export function defineCommand(spec: CommandSpec, parent = 'tributary'): Command {
   return {
     spec,
-    run: async (args, environment) => runParsed(spec, { parent, args, environment }),
+    run: async (args, environment) => {
+      const { runParsed } = await import('./parser.ts');
+      return runParsed(spec, { parent, args, environment });
+    },
   };
 }

@@ -8,6 +8,7 @@ import { errorMessage, hasCode } from '../lib/errors.ts';
 import { createLogger, type LogSink, noLines } from '../lib/log.ts';
 import { type Command, type CommandEnvironment, defineCommand, type OptionSpec } from './command.ts';
 import { type CommandIo, type CommandLine, EXIT } from './command-line.ts';
+import { plainLine } from './plain-line.ts';
 
 const SUMMARIES: Readonly<Record<Role, string>> = {
   cluster: 'Discovery, peering, offloading and hosting of one cluster.',
@@ -56,17 +57,23 @@ export const runCommand: Command = defineCommand({
 });
 
 /** `tributary run` without the program's other commands; `args` are what follows `run`. Never rejects. */
-export const runRoleCommand = async (
+export async function runRoleCommand(
   args: readonly string[],
   io: CommandIo,
   signal: AbortSignal,
-): Promise<number> =>
-  runCommand.run(args, {
+): Promise<number> {
+  const environment: CommandEnvironment = {
     io,
     signal,
     clock: systemClock,
     open: () => Promise.reject(new Error('a role opens its clusters itself')),
-  });
+  };
+  const [name, ...rest] = args;
+  const spec = runCommand.spec.children?.find((child) => child.spec.name === name)?.spec;
+  const line = plainLine(spec?.options ?? {}, rest);
+  if (spec?.act === undefined || line === undefined) return runCommand.run(args, environment);
+  return spec.act(line, environment);
+}
 
 /** Runs a role until `signal` fires, or until the role itself cannot go on. */
 async function runRole(

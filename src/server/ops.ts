@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { errorMessage } from '../lib/errors.ts';
@@ -6,6 +5,7 @@ import { systemClock } from '../lib/clock.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { Arrivals } from './arrivals.ts';
+import { createServer } from './http.ts';
 import { close, listen, portOf } from './listening.ts';
 
 /** Something that must hold; the answer is what is wrong, undefined when nothing is. */

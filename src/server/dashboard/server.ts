@@ -2,13 +2,14 @@
  * The dashboard's listener: the page, signing in, one stream of models, and actions. Plain HTTP on loopback only: from
  * outside of the pod there is no way to it but a port-forward, which the API server has authenticated and encrypted.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
 import type { Basics } from '../../lib/basics.ts';
 import { errorCode, errorMessage, TributaryError } from '../../lib/errors.ts';
 import { isFields } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
+import { createServer } from '../http.ts';
 import { close, listen, portOf } from '../listening.ts';
 import { readBody, reply, replyJson, STATUS } from './answers.ts';
 import { SignInCodes } from './codes.ts';

@@ -1,5 +1,5 @@
 import { constants } from 'node:crypto';
-import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer } from 'node:http';
+import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
 import {
   createServer as createTlsServer,
@@ -15,6 +15,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { ARRIVAL_LIMITS, type ArrivalLimits, Arrivals, endOf, groupOf, plainAddress } from '../arrivals.ts';
+import { createServer as createHttpServer } from '../http.ts';
 import { close, listen, portOf } from '../listening.ts';
 import { KnownAddresses, type NamedEndpoint } from './known-addresses.ts';
 import { DEFAULT_PLACES, type PlaceLimits, Places } from './places.ts';

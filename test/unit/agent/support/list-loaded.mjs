@@ -1,4 +1,4 @@
-// Loaded with --import: writes the address of each module to standard error when the process ends.
+// Loaded with --import: writes the address of each module that was loaded to standard error when the process ends.
 import { registerHooks } from 'node:module';
 
 const loaded = new Set();
@@ -8,4 +8,7 @@ registerHooks({
     return next(url, context);
   },
 });
-process.on('exit', () => process.stderr.write([...loaded, ''].join('\n')));
+process.on('exit', () => {
+  // Also what Node.js itself consists of: `NativeModule internal/deps/undici/undici`.
+  process.stderr.write([...loaded, ...process.moduleLoadList, ''].join('\n'));
+});
