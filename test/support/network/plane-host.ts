@@ -1,6 +1,6 @@
 /**
  * A process in the network namespace of a node: does with it what lines on standard input say, and answers each with
- * one line, `{"id", "report"}` or `{"id", "error"}`.
+ * one line, `{"id", "report", "ms"}` or `{"id", "error"}`.
  */
 import { createInterface } from 'node:readline';
 
@@ -25,7 +25,11 @@ host.close();
 
 async function answer(request: PlaneRequest): Promise<object> {
   try {
-    if ('set' in request) return { report: await host.set(request.set) };
+    if ('set' in request) {
+      const began = performance.now();
+      const report = await host.set(request.set);
+      return { report, ms: performance.now() - began };
+    }
     await host.cleanUp(request.cleanUp);
     return { report: { changes: 0, problems: [] } };
   } catch (error) {

@@ -34,6 +34,8 @@ export interface PlaneOptions {
   nodes?: number;
   /** Of the cluster's own Services; no view lies in it. */
   services?: string;
+  /** Environment of wireguard-go. */
+  wireguard?: Readonly<Record<string, string>>;
 }
 
 export class PlaneLab {
@@ -113,6 +115,7 @@ export class PlaneCluster {
   /** The index of the node whose gateway is active. */
   gateway = 0;
   readonly #privateKey: string;
+  readonly #environment: Readonly<Record<string, string>>;
 
   constructor(lab: PlaneLab, name: string, number: number, options: PlaneOptions) {
     this.name = name;
@@ -121,7 +124,9 @@ export class PlaneCluster {
       external = '10.70.0.0/20',
       nodes = 1,
       services = '10.96.0.0/16',
+      wireguard = {},
     } = options;
+    this.#environment = wireguard;
     const network: OwnNetwork = {
       pods: [pods],
       external,
@@ -156,7 +161,7 @@ export class PlaneCluster {
   async up(): Promise<void> {
     for (const node of this.nodes) await node.up();
     for (const node of this.nodes) await node.routeTo(this.nodes);
-    await this.gatewayNode.startWireGuard();
+    await this.gatewayNode.startWireGuard(this.#environment);
   }
 
   async pod(node = 0): Promise<PlanePod> {

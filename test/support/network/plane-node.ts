@@ -227,10 +227,18 @@ export class PlaneNode extends PlaneSpace {
     await this.nft(`add rule ip services proxy ${match} dnat to ${endpoint}`);
   }
 
-  async startWireGuard(): Promise<void> {
-    const env = { LOG_LEVEL: 'error', WG_PROCESS_FOREGROUND: '1' };
+  /** `environment`: of Go, for example its limits of memory. */
+  async startWireGuard(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    const env = { LOG_LEVEL: 'error', WG_PROCESS_FOREGROUND: '1', ...environment };
     this.#wireguard = this.spawn([this.#lab.wireguardGo, '-f', this.link], env);
     await eventually(`${this.link} is there`, () => existsSync(`/var/run/wireguard/${this.link}.sock`));
+  }
+
+  /** The process of wireguard-go. */
+  get wireguardPid(): number {
+    const pid = this.#wireguard?.pid;
+    if (pid === undefined) throw new Error(`${this.netns} has no wireguard-go`);
+    return pid;
   }
 
   async stopWireGuard(): Promise<void> {
@@ -239,9 +247,14 @@ export class PlaneNode extends PlaneSpace {
 
   /** What was wrong. */
   async set(config: HostConfig): Promise<string[]> {
+    return (await this.timedSet(config)).problems;
+  }
+
+  /** What was wrong, and how long the host took for it, in milliseconds. */
+  async timedSet(config: HostConfig): Promise<{ problems: string[]; ms: number }> {
     this.#host ??= new HostProcess(this);
-    const { problems } = await this.#host.call({ set: config });
-    return problems.map(({ message }) => message);
+    const { report, ms = Number.NaN } = await this.#host.call({ set: config });
+    return { problems: report.problems.map(({ message }) => message), ms };
   }
 
   async cleanUp(owner: Owner): Promise<void> {
@@ -285,29 +298,35 @@ export class PlaneNode extends PlaneSpace {
   }
 }
 
+interface Done {
+  report: HostReport;
+  ms?: number;
+}
+type Answer = Partial<Done> & { error?: string };
+
 /** test/support/network/plane-host.ts in a node. */
 class HostProcess {
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (answer: { report?: HostReport; error?: string }) => void>();
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
   #calls = 0;
 
   constructor(node: PlaneNode) {
     this.#child = node.spawn([process.execPath, join(import.meta.dirname, 'plane-host.ts')]);
     if (this.#child.stdout === null) throw new Error('no standard output');
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
-      const answer = JSON.parse(line) as { id: number; report?: HostReport; error?: string };
+      const answer = JSON.parse(line) as { id: number } & Answer;
       this.#waiting.get(answer.id)?.(answer);
       this.#waiting.delete(answer.id);
     });
   }
 
-  async call(request: { set: HostConfig } | { cleanUp: Owner }): Promise<HostReport> {
+  async call(request: { set: HostConfig } | { cleanUp: Owner }): Promise<Done> {
     const id = ++this.#calls;
-    const { promise, resolve } = Promise.withResolvers<{ report?: HostReport; error?: string }>();
+    const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#waiting.set(id, resolve);
     this.#child.stdin?.write(`${JSON.stringify({ id, ...request })}\n`);
-    const { report, error } = await promise;
+    const { report, ms, error } = await promise;
     if (report === undefined) throw new Error(error);
-    return report;
+    return { report, ...(ms !== undefined && { ms }) };
   }
 }
