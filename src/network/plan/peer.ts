@@ -96,14 +96,17 @@ export const WORDS: Readonly<Record<IpFamily, 'ip' | 'ip6'>> = { 4: 'ip', 6: 'ip
  * peer says as what it sees them.
  */
 export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlySet<string>): PlanPeer {
-  const uses = new Map<string, PrefixUse>([
-    ...[...transit].map((prefix) => [prefix, 'Transit'] as const),
-    ...network.pods.map((prefix) => [canonicalPrefix(prefix) ?? '', 'Pods'] as const),
-    [canonicalPrefix(network.external) ?? '', 'External'],
-  ]);
+  const pods = new Set(network.pods.map((prefix) => canonicalPrefix(prefix) ?? ''));
+  const outside = canonicalPrefix(network.external);
+  // All peers share the set of views, of which there are as many as peers: it is asked and never copied.
+  const useOf = (prefix: string): PrefixUse | undefined => {
+    if (prefix === outside) return 'External';
+    if (pods.has(prefix)) return 'Pods';
+    return transit.has(prefix) ? 'Transit' : undefined;
+  };
   const seen = new Map<string, Export>();
   for (const pair of tunnel.spec.seenAs ?? []) {
-    const found = exportOf(pair, uses);
+    const found = exportOf(pair, useOf);
     if (found !== undefined && !seen.has(found.prefix)) seen.set(found.prefix, found);
   }
   const exports = [...seen.values()].toSorted((a, b) => ORDER.indexOf(a.use) - ORDER.indexOf(b.use));
@@ -185,11 +188,11 @@ export function transitViews(tunnels: readonly Tunnel[]): Set<string> {
   return new Set(open.flatMap(viewsOf).map(({ prefix }) => prefix));
 }
 
-function exportOf(pair: PrefixView, uses: ReadonlyMap<string, PrefixUse>): Export | undefined {
+function exportOf(pair: PrefixView, useOf: (prefix: string) => PrefixUse | undefined): Export | undefined {
   const [own, as] = [tryPrefix(pair.prefix), tryPrefix(pair.as)];
   if (own === undefined || as === undefined || !sameShape(own, as)) return undefined;
   const prefix = formatPrefix(own);
-  const use = uses.get(prefix);
+  const use = useOf(prefix);
   return use && { family: own.family, use, prefix, as: formatPrefix(as) };
 }
 

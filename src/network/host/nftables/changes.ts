@@ -8,6 +8,7 @@ import { isIP } from 'node:net';
 import { TributaryError } from '../../../lib/errors.ts';
 import type { ChainConfig, SetConfig, TableConfig } from '../host-config.ts';
 import { type Element, type Elements, elementsOf } from './element.ts';
+import { Recent } from './recent.ts';
 import { shapeOf, type TableState } from './state.ts';
 import { checkName, checkType, mark, ruleText, type RuleText } from './syntax.ts';
 
@@ -43,16 +44,33 @@ export interface TableWish {
 /** @throws Invalid where a text is not what nft should read. */
 export function wishFor(name: string, config: TableConfig): TableWish {
   checkName(name);
-  const chains = new Map(config.chains.map((chain) => [checkName(chain.name), chainOf(chain)]));
-  const sets = new Map(config.sets.map((set) => [checkName(set.name), setOf(set)]));
+  const texts = textsOf(name);
+  const chains = new Map(config.chains.map((chain) => [checkName(chain.name), chainOf(chain, texts)]));
+  const sets = new Map(config.sets.map((set) => [checkName(set.name), setOf(set, texts)]));
   if (chains.size !== config.chains.length || sets.size !== config.sets.length) {
     throw new TributaryError('Invalid', `nftables: table ${name} has two chains or two sets of one name`);
   }
   return { name, chains, sets };
 }
 
-function chainOf({ hook, rules }: ChainConfig): WantedChain {
-  const texts = rules.map(ruleText);
+/** Rules and elements as they were rendered last, by their text. */
+interface Texts {
+  rules: Recent<RuleText>;
+  elements: Recent<[string, Element]>;
+}
+const rendered = new Map<string, Texts>();
+
+/** Of a table, of which a process has one or two. */
+function textsOf(table: string): Texts {
+  const texts = rendered.get(table) ?? { rules: new Recent(), elements: new Recent() };
+  rendered.set(table, texts);
+  texts.rules.turn();
+  texts.elements.turn();
+  return texts;
+}
+
+function chainOf({ hook, rules }: ChainConfig, recent: Texts): WantedChain {
+  const texts = rules.map((rule) => recent.rules.of(rule, () => ruleText(rule)));
   if (hook === undefined) return { hook: '', declaration: '', rules: texts };
   const priority = Math.trunc(hook.priority);
   const type = checkType(hook.type);
@@ -61,11 +79,11 @@ function chainOf({ hook, rules }: ChainConfig): WantedChain {
   return { hook: `${type} ${where} ${priority} accept`, declaration, rules: texts };
 }
 
-function setOf(config: SetConfig): WantedSet {
+function setOf(config: SetConfig, { elements: recent }: Texts): WantedSet {
   const { type, value, interval } = config;
   checkType(type);
   if (value !== undefined) checkType(value);
-  const plain = elementsOf(config);
+  const plain = elementsOf(config, recent);
   const values = value === undefined ? '' : valueType(value, plain);
   const elements = values.startsWith('interval ') ? withPrefixes(plain) : plain;
   const types = value === undefined ? type : `${type} : ${values}`;

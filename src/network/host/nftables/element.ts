@@ -2,6 +2,7 @@
 import { TributaryError } from '../../../lib/errors.ts';
 import { type Address, parseAddress, prefixOf, WIDTHS } from '../../../lib/prefix.ts';
 import type { ElementConfig, SetConfig } from '../host-config.ts';
+import { Recent } from './recent.ts';
 import { checkKey, checkValue, isVerdict } from './syntax.ts';
 
 export interface Element {
@@ -31,10 +32,11 @@ export function elementOf({ key, value }: ElementConfig): [string, Element] {
 }
 
 /** @throws Invalid where a key is there twice with different values. */
-export function elementsOf(set: SetConfig): Elements {
+export function elementsOf(set: SetConfig, recent: Recent<[string, Element]> = new Recent()): Elements {
   const elements = new Map<string, Element>();
   for (const config of set.elements) {
-    const [canonical, element] = elementOf(config);
+    const text = config.value === undefined ? config.key : `${config.key} : ${config.value}`;
+    const [canonical, element] = recent.of(text, () => elementOf(config));
     if ((config.value === undefined) !== (set.value === undefined)) {
       throw new TributaryError(
         'Invalid',
