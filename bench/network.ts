@@ -22,7 +22,7 @@ import {
   type Wish,
   withoutTunnel,
 } from './network/ways.ts';
-import { median, shown, slope, spread, table } from './frame/statistics.ts';
+import { shown, slope, spread, table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
   options: {
@@ -99,16 +99,19 @@ function changeTable({ changes, others }: Changes): string {
     `${few[0]?.peers} to ${few.at(-1)?.peers}`,
     shown(spread(few.map(({ ms }) => ms)), 0),
     shown(spread(few.map(({ planMs }) => planMs)), 1),
+    mean(few.map(({ cpuMs }) => cpuMs)).toFixed(1),
   ]);
-  const medians = parts.map((few) => median(few.map(({ ms }) => ms)));
+  const used = parts.map((few) => mean(few.map(({ cpuMs }) => cpuMs)));
   const more = slope(changes.map(({ peers: count, ms }) => [count, ms]));
   return [
-    table([['peers', 'ms to add one', 'of it the plan'], ...rows]),
-    `${more.toFixed(2)} ms more for each peer; last part to first: ${((medians.at(-1) ?? 0) / (medians[0] ?? 0)).toFixed(2)}\n`,
+    table([['peers', 'ms to add one', 'of it the plan', 'CPU ms of the host'], ...rows]),
+    `${more.toFixed(2)} ms more for each peer; CPU of the last part to the first: ${((used.at(-1) ?? 0) / (used[0] ?? 0)).toFixed(2)}\n`,
     `chains, sets and rules of others that the last one touched: ${others.length}\n`,
     ...others.slice(0, 10).map((line) => `  ${line}\n`),
   ].join('');
 }
+
+const mean = (of: readonly number[]): number => of.reduce((sum, one) => sum + one, 0) / of.length;
 
 async function allPrefixes(): Promise<void> {
   const times: [number, number][] = [];

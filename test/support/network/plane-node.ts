@@ -250,11 +250,11 @@ export class PlaneNode extends PlaneSpace {
     return (await this.timedSet(config)).problems;
   }
 
-  /** What was wrong, and how long the host took for it, in milliseconds. */
-  async timedSet(config: HostConfig): Promise<{ problems: string[]; ms: number }> {
+  /** What was wrong, how long the host took for it, and what CPU time it has used so far; in milliseconds. */
+  async timedSet(config: HostConfig): Promise<{ problems: string[]; ms: number; cpuMs: number }> {
     this.#host ??= new HostProcess(this);
-    const { report, ms = Number.NaN } = await this.#host.call({ set: config });
-    return { problems: report.problems.map(({ message }) => message), ms };
+    const { report, ms = Number.NaN, cpuMs = Number.NaN } = await this.#host.call({ set: config });
+    return { problems: report.problems.map(({ message }) => message), ms, cpuMs };
   }
 
   async cleanUp(owner: Owner): Promise<void> {
@@ -301,6 +301,7 @@ export class PlaneNode extends PlaneSpace {
 interface Done {
   report: HostReport;
   ms?: number;
+  cpuMs?: number;
 }
 type Answer = Partial<Done> & { error?: string };
 
@@ -325,8 +326,8 @@ class HostProcess {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#waiting.set(id, resolve);
     this.#child.stdin?.write(`${JSON.stringify({ id, ...request })}\n`);
-    const { report, ms, error } = await promise;
+    const { report, error, ...times } = await promise;
     if (report === undefined) throw new Error(error);
-    return { report, ...(ms !== undefined && { ms }) };
+    return { report, ...times };
   }
 }

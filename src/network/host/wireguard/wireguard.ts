@@ -1,12 +1,13 @@
 /**
- * Sets a WireGuard link of the kernel or of wireguard-go through `wg`, which drives both. Only differences are written. Keys never
- * stand in argv, in the environment or in a file with a name.
+ * Sets a WireGuard link: of wireguard-go by its socket, of the kernel through `wg`. Only differences are written. Keys never stand in
+ * argv, in the environment or in a file with a name.
  */
 import { systemClock } from '../../../lib/clock.ts';
 import { ignoring, TributaryError } from '../../../lib/errors.ts';
 import type { WireGuardConfig, WireGuardPeerState } from '../host-config.ts';
 import { runTool, type ToolResult } from '../tool.ts';
 import { type Change, changesTo, checkConfig, checkLink, type GivenEndpoints } from './changes.ts';
+import { programState, setProgram } from './program.ts';
 import { readDump, type WireGuardState } from './dump.ts';
 
 export { generateKey, publicKeyOf, type KeyPair } from './keys.ts';
@@ -27,12 +28,12 @@ const givenEndpoints = new Map<string, GivenEndpoints>();
  */
 export async function setWireGuard(config: WireGuardConfig): Promise<number> {
   checkConfig(config);
-  const state = await stateOf(config.link);
+  const { state, write } = await linkOf(config.link);
   const given: ReadonlyMap<string, string> = givenEndpoints.get(config.link) ?? new Map<string, string>();
   const changes = changesTo(config, state, given, systemClock.now() / 1000);
   for (let start = 0; start < changes.length; start += PEERS_AT_ONCE) {
     // oxlint-disable-next-line no-await-in-loop -- what is removed goes before what is added.
-    await write(config.link, changes.slice(start, start + PEERS_AT_ONCE));
+    await write(changes.slice(start, start + PEERS_AT_ONCE));
   }
   const now = config.peers.flatMap(({ publicKey, endpoint }): [string, string][] =>
     endpoint === undefined ? [] : [[publicKey, endpoint]],
@@ -41,7 +42,28 @@ export async function setWireGuard(config: WireGuardConfig): Promise<number> {
   return changes.reduce((sum, { count }) => sum + count, 0);
 }
 
-async function write(link: string, changes: readonly Change[]): Promise<void> {
+interface LinkNow {
+  state: WireGuardState;
+  write: (changes: readonly Change[]) => Promise<void>;
+}
+
+/** As `wg` does it: a link that a program serves is that program's, any other one the kernel's. */
+async function linkOf(link: string): Promise<LinkNow> {
+  const state = await programState(link);
+  if (state === undefined)
+    return { state: await stateOf(link), write: async (changes) => writeToKernel(link, changes) };
+  return { state, write: async (changes) => writeToProgram(link, changes) };
+}
+
+async function writeToProgram(link: string, changes: readonly Change[]): Promise<void> {
+  if (await setProgram(link, changes)) return;
+  throw new TributaryError(
+    'NotFound',
+    `WireGuard: there is no link ${link} any more: wireguard-go has ended`,
+  );
+}
+
+async function writeToKernel(link: string, changes: readonly Change[]): Promise<void> {
   const args: string[] = [];
   const secrets: string[] = [];
   for (const change of changes) {
@@ -78,7 +100,7 @@ function refusal(link: string, what: string, { complaint }: ToolResult): Tributa
 /** Undefined where there is no such link. */
 async function findState(link: string): Promise<WireGuardState | undefined> {
   try {
-    return await stateOf(link);
+    return (await linkOf(link)).state;
   } catch (error) {
     return ignoring('NotFound')(error);
   }
