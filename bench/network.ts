@@ -10,6 +10,7 @@
  */
 import { parseArgs } from 'node:util';
 
+import { WIREGUARD_MEMORY } from '../src/deploy/gateway.ts';
 import { PlaneLab, planeLabProblem } from '../test/support/network/plane-lab.ts';
 import { addingPeers, applyingPrefixes, type Changes } from './network/changes.ts';
 import {
@@ -38,6 +39,9 @@ const [rounds, seconds, peers, prefixes] = [values.rounds, values.seconds, value
   Number,
 ) as [number, number, number, number];
 
+/** By hand it runs as it is. */
+const asShipped = { wireguard: { GOMEMLIMIT: WIREGUARD_MEMORY } };
+
 /** The first is what the others are compared with. */
 function wishes(): Wish[] {
   const limits = values.memory?.split(',') ?? [];
@@ -50,9 +54,9 @@ function wishes(): Wish[] {
   }
   return [
     { name: 'by hand', set: byHand },
-    { name: 'planned, nothing rewritten', set: planned },
-    { name: 'planned, translated', ...translated },
-    { name: `planned, ${prefixes} prefixes`, set: plannedBeside(prefixes) },
+    { name: 'planned, nothing rewritten', set: planned, ...asShipped },
+    { name: 'planned, translated', ...translated, ...asShipped },
+    { name: `planned, ${prefixes} prefixes`, set: plannedBeside(prefixes), ...asShipped },
     { name: 'no tunnel', set: withoutTunnel, plain: true },
   ];
 }

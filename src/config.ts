@@ -1,6 +1,7 @@
 import { isOwnClusterName, OWN_CLUSTER_NAME_FORM } from './api/forms.ts';
 import { type LabelSelector, readSelector } from './api/label-selector.ts';
 import { DEFAULT_RESTORED_KEEP_SECONDS } from './api/virtual-node.ts';
+import { WIREGUARD_CHOICES, type WireGuardChoice } from './api/tunnel.ts';
 import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
@@ -90,6 +91,8 @@ export interface AgentConfig {
   presharedKeys: boolean;
   /** Roles `gateway` and `all`: whether to build tunnels; default: `gateway` does if it knows its node, `all` does not. */
   network: boolean | undefined;
+  /** Role `gateway`: whose WireGuard; default `auto`. */
+  wireguard: WireGuardChoice;
   /** Role `gateway`: UDP port of WireGuard; default 51820. */
   wireguardPort: number;
   /** Role `gateway`: name of the WireGuard interface; default `tributary`. */
@@ -163,6 +166,8 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
     'cluster: on or off: whether every peer keeps its own private addresses where nothing overlaps, unless its ForeignCluster says otherwise (default off)',
   'preshared-keys': 'cluster: on or off: whether tunnels get a preshared key besides (default off)',
   network: 'gateway, all: on or off: whether tunnels are built (default: on with --node-name; all: off)',
+  wireguard:
+    'gateway: whose WireGuard: auto (the kernel’s where it has it), kernel, userspace (default auto)',
   'wireguard-port': 'gateway: UDP port of WireGuard (default 51820)',
   'wireguard-interface': 'gateway, node: name of the WireGuard interface (default "tributary")',
   'tunnel-endpoint': 'gateway: HOST:PORT,... at which peers dial it, or "none" (default: the node’s address)',
@@ -178,7 +183,7 @@ type Given = readonly [where: string, text: string];
 export function parseConfig({ options, env, hostname }: ConfigSource): AgentConfig {
   const mistakes: string[] = [];
   const read = readers(options, mistakes);
-  const { port, seconds, mtu, flag, list, dialled, endpoints } = read;
+  const { port, seconds, mtu, flag, choice, list, dialled, endpoints } = read;
   const given = (option: string, variable: string, fallback: string): Given =>
     options[option] === undefined
       ? [`$${variable}`, env[variable] ?? fallback]
@@ -188,7 +193,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
   const config: AgentConfig = {
     kubeconfig: options['kubeconfig'] ?? env['KUBECONFIG'],
     context: options['context'],
-    logLevel: logLevel(given('log-level', 'TRIBUTARY_LOG_LEVEL', DEFAULT_LOG_LEVEL), mistakes),
+    logLevel: logLevel(given('log-level', 'TRIBUTARY_LOG_LEVEL', DEFAULT_LOG_LEVEL), read),
     opsPort: port('ops-port', 8080),
     virtualNode: options['virtual-node'],
     nodeAddress: options['node-address'] ?? env['POD_IP'],
@@ -212,7 +217,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     webhookPort: port('webhook-port', undefined),
     dashboard: flag('dashboard', false),
     dashboardPort: port('dashboard-port', 8090),
-    ...offloadOf(options, mistakes),
+    ...offloadOf(options, read),
     lanInterfaces: list('lan-interfaces'),
     lanTtlSeconds: seconds('lan-ttl', 120, 1),
     nodeName: options['node-name'] ?? env['NODE_NAME'],
@@ -221,6 +226,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     identityViews: flag('identity-views', false),
     presharedKeys: flag('preshared-keys', false),
     network: flag('network', undefined),
+    wireguard: choice('wireguard', WIREGUARD_CHOICES, 'auto'),
     wireguardPort: port('wireguard-port', 51_820),
     wireguardInterface: options['wireguard-interface'] ?? 'tributary',
     tunnelEndpoints: endpoints('tunnel-endpoint'),
@@ -258,34 +264,22 @@ function proxiesOf(env: ConfigSource['env'], { mistaken }: Readers): ProxySettin
 
 function offloadOf(
   options: Options,
-  mistakes: string[],
+  { choice, mistaken }: Readers,
 ): Pick<AgentConfig, 'offloadNamespaces' | 'offloadStrategy'> {
   const { 'offload-namespaces': namespaces, 'offload-strategy': strategy } = options;
-  if (strategy !== undefined && namespaces === undefined) {
-    mistakes.push(
-      '--offload-strategy needs --offload-namespaces: it says where pods of those namespaces may run',
-    );
-  }
+  if (strategy !== undefined && namespaces === undefined)
+    mistaken('--offload-strategy needs --offload-namespaces: it says where pods of those namespaces may run');
+  const wrong = (part: string): void =>
+    mistaken(`--offload-namespaces: "${part}" is not KEY, !KEY, KEY=VALUE or KEY!=VALUE`);
   return {
-    offloadNamespaces:
-      namespaces === undefined
-        ? undefined
-        : readSelector(namespaces, (part) =>
-            mistakes.push(`--offload-namespaces: "${part}" is not KEY, !KEY, KEY=VALUE or KEY!=VALUE`),
-          ),
-    offloadStrategy: podStrategy(strategy ?? 'LocalAndRemote', mistakes),
+    offloadNamespaces: namespaces === undefined ? undefined : readSelector(namespaces, wrong),
+    offloadStrategy: choice('offload-strategy', POD_STRATEGIES, 'LocalAndRemote'),
   };
 }
 
-function podStrategy(text: string, mistakes: string[]): PodStrategy {
-  const known = POD_STRATEGIES.find((one) => one === text);
-  if (known === undefined) mistakes.push(`--offload-strategy: "${text}" is not ${POD_STRATEGIES.join(', ')}`);
-  return known ?? 'LocalAndRemote';
-}
-
-function logLevel([where, text]: Given, mistakes: string[]): LogLevel {
+function logLevel([where, text]: Given, { mistaken }: Readers): LogLevel {
   const level = LOG_LEVELS.find((known) => known === text);
-  if (level === undefined) mistakes.push(`${where} must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`);
+  if (level === undefined) mistaken(`${where} must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`);
   return level ?? DEFAULT_LOG_LEVEL;
 }
 
@@ -343,6 +337,7 @@ function readers(
   seconds: <T extends number | undefined>(name: string, fallback: T, least: number) => number | T;
   list: (name: string) => string[];
   flag: <T extends boolean | undefined>(name: string, fallback: T) => boolean | T;
+  choice: <T extends string>(name: string, known: readonly T[], fallback: T) => T;
   mtu: (name: string, fallback: number) => number;
   /** These leave out what is not well-formed; with `endpoints`, `none` gives an empty list, and no option undefined. */
   cidrs: (name: string) => string[];
@@ -374,6 +369,11 @@ function readers(
     if (text !== undefined) mistakes.push(`--${name} must be on or off, not "${text}"`);
     return fallback;
   };
+  const choice = <T extends string>(name: string, known: readonly T[], fallback: T): T => {
+    const found = known.find((one) => one === (options[name] ?? fallback));
+    if (found === undefined) mistakes.push(`--${name}: "${options[name]}" is not ${known.join(', ')}`);
+    return found ?? fallback;
+  };
   const list = (name: string): string[] => (options[name] ?? '').split(',').filter((text) => text !== '');
   const checked = (name: string, check: (text: string) => unknown): string[] =>
     list(name).filter((text) => {
@@ -391,8 +391,8 @@ function readers(
     if (options[name] === undefined) return undefined;
     return options[name] === 'none' ? [] : dialled(name);
   };
-  const mistaken = (message: string): void => void mistakes.push(message);
-  return { port, seconds, list, flag, mtu, cidrs, dialled, endpoints, mistaken };
+  const kinds = { port, seconds, list, flag, choice, mtu, cidrs, dialled, endpoints };
+  return { ...kinds, mistaken: (message) => void mistakes.push(message) };
 }
 
 /** The environment of the process. Nothing else reads it. */

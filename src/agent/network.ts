@@ -136,6 +136,7 @@ export function gatewayComponents(
     vxlanLink: vxlanLinkOf(config),
     mtu: config.tunnelMtu,
     port: config.wireguardPort,
+    wireguard: config.wireguard,
     ...(config.tunnelEndpoints !== undefined && { endpoints: config.tunnelEndpoints }),
     probeSeconds: config.probeSeconds,
     leading,

@@ -105,6 +105,14 @@ export interface TunnelSpec {
 }
 
 /** What the gateway has measured last; written when something of it changes noticeably. */
+/** Whose WireGuard a gateway may use. `auto`: the kernel's where it has it, else wireguard-go. */
+export const WIREGUARD_CHOICES = ['auto', 'kernel', 'userspace'] as const;
+export type WireGuardChoice = (typeof WIREGUARD_CHOICES)[number];
+
+/** Whose WireGuard a tunnel goes through: the kernel's, or the program wireguard-go. */
+export const WIREGUARDS = ['Kernel', 'Userspace'] as const;
+export type WireGuardKind = (typeof WIREGUARDS)[number];
+
 export interface TunnelConnection {
   /** Node whose gateway is active. */
   gateway?: string;
@@ -122,6 +130,8 @@ export interface TunnelConnection {
   mtu?: number;
   /** Largest packet that the gateway's link takes, in bytes, as set. */
   linkMtu?: number;
+  /** Whose WireGuard encrypts here. */
+  wireguard?: WireGuardKind;
 }
 
 export interface TunnelStatus {

@@ -1,6 +1,7 @@
 /** `tributary manifests`: what to apply in the home cluster. */
 import { customResourceDefinitions } from '../api/crd/index.ts';
 import { type Manifest, SYSTEM_NAMESPACE } from '../api/manifest.ts';
+import { WIREGUARD_CHOICES, type WireGuardChoice } from '../api/tunnel.ts';
 import type { Container, PodSpec } from '../api/wire.ts';
 import { parseConfig } from '../config.ts';
 import { type ClusterOptions, forgeCluster, type ServiceType } from '../deploy/cluster.ts';
@@ -85,7 +86,7 @@ const OPTIONS: Readonly<Record<string, { summary: string; options: Options }>> =
       ...COMMON,
       replicas: { value: 'NUMBER', text: 'of which one is active', fallback: '1' },
       network: { value: 'on|off', text: 'off: discovery only, without rights over the host', fallback: 'on' },
-      ...ofRole(['wireguard-port', 'wireguard-interface', 'ops-port', ...GATEWAY_ARGS]),
+      ...ofRole(['wireguard', 'wireguard-port', 'wireguard-interface', 'ops-port', ...GATEWAY_ARGS]),
     },
   },
   node: {
@@ -177,7 +178,7 @@ function peeringService({ values }: CommandLine): Pick<ClusterOptions, 'service'
 }
 
 function gatewayOptions({ values }: CommandLine): Partial<GatewayOptions> {
-  const { network, replicas, 'wireguard-port': port, 'wireguard-interface': link } = values;
+  const { network, replicas, wireguard, 'wireguard-port': port, 'wireguard-interface': link } = values;
   if (network !== undefined && network !== 'on' && network !== 'off') {
     throw new TributaryError('Invalid', `--network must be on or off, not "${network}"`);
   }
@@ -187,9 +188,19 @@ function gatewayOptions({ values }: CommandLine): Partial<GatewayOptions> {
   return {
     network: network !== 'off',
     ...(replicas !== undefined && { replicas: Number(replicas) }),
+    ...(wireguard !== undefined && { wireguard: choiceOf(wireguard) }),
     ...(port !== undefined && { wireguardPort: Number(port) }),
     ...(link !== undefined && { wireguardInterface: link }),
   };
+}
+
+function choiceOf(text: string): WireGuardChoice {
+  const known = WIREGUARD_CHOICES.find((one) => one === text);
+  if (known !== undefined) return known;
+  throw new TributaryError(
+    'Invalid',
+    `--wireguard must be one of ${WIREGUARD_CHOICES.join(', ')}, not "${text}"`,
+  );
 }
 
 /** As arguments of the role; checked now, as the program itself will do when it starts. */

@@ -3,6 +3,7 @@ import { forgeFence, isAccount, writes } from '../api/fence.ts';
 import { type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { GATEWAY_CONFIG_MAP, GATEWAY_LEASE, WIREGUARD_SECRET } from '../api/own-network.ts';
 import type { AccountRef } from '../api/rbac.ts';
+import type { WireGuardChoice } from '../api/tunnel.ts';
 import type { Container, PodSpec } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { WIREGUARD_LINK } from '../network/plan/names.ts';
@@ -30,6 +31,8 @@ export interface GatewayOptions {
   replicas?: number;
   /** False: LAN discovery only, without rights over the network of the host. Default true. */
   network?: boolean;
+  /** Whose WireGuard; default `auto`. */
+  wireguard?: WireGuardChoice;
   wireguardPort?: number;
   wireguardInterface?: string;
   /** Further arguments of `tributary run gateway`. */
@@ -59,7 +62,8 @@ export function forgeGateway(options: GatewayOptions): Manifest[] {
   ];
 }
 
-function gatewayArgs({ network, wireguardPort, wireguardInterface, args = [] }: GatewayOptions): string[] {
+function gatewayArgs(options: GatewayOptions): string[] {
+  const { network, wireguard, wireguardPort, wireguardInterface, args = [] } = options;
   return [
     'run',
     'gateway',
@@ -68,6 +72,7 @@ function gatewayArgs({ network, wireguardPort, wireguardInterface, args = [] }: 
     '--system-namespace',
     SYSTEM_NAMESPACE,
     ...(network === false ? ['--network', 'off'] : []),
+    ...(wireguard === undefined ? [] : ['--wireguard', wireguard]),
     ...(wireguardPort === undefined ? [] : ['--wireguard-port', String(wireguardPort)]),
     ...(wireguardInterface === undefined ? [] : ['--wireguard-interface', wireguardInterface]),
     ...args,
@@ -98,7 +103,7 @@ function forgeGatewayDeployment(options: GatewayOptions, program: Program): Mani
 function forgeGatewayPod(options: GatewayOptions, program: Program): PodSpec {
   const pod = forgeNetworkPod(program, 'gateway');
   const [gateway] = pod.containers;
-  const { wireguardPort = WIREGUARD_PORT, wireguardInterface = WIREGUARD_LINK } = options;
+  const { wireguard = 'auto', wireguardPort = WIREGUARD_PORT, wireguardInterface = WIREGUARD_LINK } = options;
   const sockets = { name: 'wireguard', mountPath: '/var/run/wireguard' };
   const tun = { name: 'tun', mountPath: '/dev/net/tun' };
   return {
@@ -117,7 +122,7 @@ function forgeGatewayPod(options: GatewayOptions, program: Program): PodSpec {
           { name: 'account', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true },
         ],
       },
-      forgeWireGuard(program.image, wireguardInterface, [sockets, tun]),
+      forgeWireGuard(program.image, [wireguardInterface, wireguard], [sockets, tun]),
     ],
     volumes: [
       // In memory: a socket that outlives the program on disk would only be in its way.
@@ -138,28 +143,37 @@ const ACCOUNT_SOURCES: NonNullable<
 ];
 
 /**
- * $0 is the interface. It ends at once when the pod does: the shell would otherwise wait for its child, and the
- * successor for us.
+ * $0 is the interface, $1 whose WireGuard it is. It ends at once when the pod does: the shell would otherwise wait for its child, and
+ * the successor for us. If an interface answers after wireguard-go has ended, it is one of the kernel, which has learnt WireGuard since.
  */
 const RUN_WIREGUARD = [
   "trap 'exit 0' TERM INT",
-  'if node /app/dist/main.js kernel-wireguard; then sleep infinity & wait $!; fi',
-  'while :; do wireguard-go -f "$0" & wait $!; sleep 0.2; done',
+  'idle() { sleep infinity & wait $!; exit 0; }',
+  'if [ "$1" = kernel ]; then idle; fi',
+  'if [ "$1" = auto ] && node /app/dist/main.js kernel-wireguard; then idle; fi',
+  'while :; do',
+  '  wireguard-go -f "$0" & wait $!',
+  '  sleep 0.2',
+  '  if [ "$1" = auto ] && wg show "$0" >/dev/null 2>&1; then idle; fi',
+  'done',
 ].join('\n');
+
+/** Go reads `MiB`. The limit is soft: what is in use counts, too, and only the container's own limit ends the process. */
+export const WIREGUARD_MEMORY = '384MiB';
 
 function forgeWireGuard(
   image: string,
-  link: string,
+  args: readonly [link: string, by: string],
   volumeMounts: NonNullable<Container['volumeMounts']>,
 ): Container {
   return {
     name: 'wireguard',
     image,
-    command: ['sh', '-c', RUN_WIREGUARD, link],
+    command: ['sh', '-c', RUN_WIREGUARD, ...args],
     env: [
       { name: 'LOG_LEVEL', value: 'error' },
-      // Its buffers grow with traffic; this limit makes Go's collector free them before the container's limit ends the process.
-      { name: 'GOMEMLIMIT', value: '384MiB' },
+      // Its buffers grow with traffic, and this limit makes Go's collector free them sooner. It is the least that costs no CPU time.
+      { name: 'GOMEMLIMIT', value: WIREGUARD_MEMORY },
     ],
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '768Mi' } },
     securityContext: ON_NETWORKS,

@@ -1,5 +1,6 @@
 import type { Counter, Gauge, Registry } from 'prom-client';
 
+import { WIREGUARDS } from '../api/tunnel.ts';
 import { counterOf, gaugeOf, setCounter } from '../lib/instruments.ts';
 import { EACH_PEER, type Metric } from '../lib/metric.ts';
 import type { ExchangeMetrics } from './exchange/tunnels.ts';
@@ -90,6 +91,15 @@ export const SILENT_NODES: Metric<'gauge'> = {
   labels: {},
 };
 
+/** 1 for whose it is; none of the two while there is no link. */
+export const WIREGUARD: Metric<'gauge', 'by'> = {
+  name: 'tributary_network_wireguard',
+  type: 'gauge',
+  unit: 'state',
+  help: 'Whose WireGuard the tunnels of this gateway use: 1 for the kernel’s or for wireguard-go’s.',
+  labels: { by: WIREGUARDS.map((by) => by.toLowerCase()) },
+};
+
 export const EXCHANGE_METRICS: Readonly<Record<'seen' | 'refused', Metric<'gauge', 'peer'>>> = {
   seen: {
     name: 'tributary_network_prefixes',
@@ -110,12 +120,15 @@ export const EXCHANGE_METRICS: Readonly<Record<'seen' | 'refused', Metric<'gauge
 export function tunnelMetrics(registry: Registry): TunnelMetrics {
   const { up: upMetric, ...others } = TUNNEL_METRICS;
   const up = gaugeOf(registry, upMetric);
+  const wireguard = gaugeOf(registry, WIREGUARD);
   const series = (Object.keys(others) as (keyof typeof others)[]).map((key) => ({
     key,
     ...writerOf(registry, others[key]),
   }));
   return {
-    show(samples) {
+    show(samples, by) {
+      wireguard.reset();
+      if (by !== undefined) wireguard.set({ by: by.toLowerCase() }, 1);
       up.reset();
       for (const { reset } of series) reset();
       for (const [peer, sample] of samples) {

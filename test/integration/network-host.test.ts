@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { run } from '../../lab/run.ts';
+import type { WireGuardChoice } from '../../src/api/tunnel.ts';
 import type { HostConfig, RouteConfig } from '../../src/network/host/host-config.ts';
 import { eventually } from '../support/eventually.ts';
-import { gateway, manyRoutes, node, none } from './support/host-configs.ts';
+import { gateway, gatewayBy, manyRoutes, node, none } from './support/host-configs.ts';
 import { HostLab, hostLabProblem, type HostProcess } from './support/host-lab.ts';
 
 /** The network of a host as one value, on real network namespaces. */
@@ -283,6 +284,22 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
         expect(await ip('addr show trib-wg')).toContainEqual(expect.stringContaining('inet 10.70.0.1/32'));
         await lab.ip('link del trib-wg');
       }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'whose WireGuard the link is, is told; a choice that cannot be met is a problem, and touches nothing',
+    async () => {
+      const message = async (choice: WireGuardChoice): Promise<string | undefined> =>
+        (await host.do({ set: gatewayBy(choice) })).problems[0]?.message;
+      expect(await message('kernel')).toContain('load its module wireguard, or choose auto');
+      expect(await message('userspace')).toContain('wireguard-go has not made the link yet');
+      await lab.ip('tuntap add mode tun name trib-wg');
+      expect(await host.do({ set: gatewayBy('auto') })).toMatchObject({ wireguard: 'Userspace' });
+      expect(await message('kernel')).toContain('end wireguard-go, or choose auto');
+      expect(await ip('-4 route show proto 116')).toHaveLength(2);
+      await lab.ip('link del trib-wg');
     },
     TIMEOUT_MS,
   );

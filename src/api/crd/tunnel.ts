@@ -17,6 +17,7 @@ import {
   type TunnelPeer,
   type TunnelSpec,
   type TunnelStatus,
+  WIREGUARDS,
 } from '../tunnel.ts';
 import {
   AGE,
@@ -216,6 +217,11 @@ const connection: Schema = objectOf<TunnelConnection>('The last measurements of 
     minimum: 0,
     maximum: 65_535,
   }),
+  wireguard: {
+    type: 'string',
+    description: "Whose WireGuard encrypts here: the kernel's, or that of the program wireguard-go.",
+    enum: [...WIREGUARDS],
+  },
 });
 
 const status: Schema = objectOf<TunnelStatus>(

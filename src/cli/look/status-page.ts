@@ -7,8 +7,10 @@ import {
 } from '../../api/namespace-offloading.ts';
 import { isFinished } from '../../api/pod.ts';
 import { closedCondition } from '../../api/virtual-node.ts';
+import type { WireGuardKind } from '../../api/tunnel.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
+import { present } from '../../lib/fields.ts';
 import { idOf } from '../peering/foreign-clusters.ts';
 import { isReady, nameOf } from '../namespaces/offloading.ts';
 import {
@@ -44,6 +46,8 @@ export interface PeerLine {
   /** Undefined: the networks are not joined, or nothing was measured yet. */
   rttMs?: number;
   lossPercent?: number;
+  /** Whose WireGuard the tunnel goes through on this side. */
+  wireguard?: WireGuardKind;
 }
 
 interface VirtualNodeLine {
@@ -207,9 +211,11 @@ function peerLine(cluster: Facts['clusters'][number], { tunnels }: Facts): PeerL
   };
 }
 
-function measured(tunnel: Facts['tunnels'][number] | undefined): Pick<PeerLine, 'rttMs' | 'lossPercent'> {
-  const { rttMs, lossPercent } = tunnel?.status?.connection ?? {};
-  return { ...(rttMs !== undefined && { rttMs }), ...(lossPercent !== undefined && { lossPercent }) };
+function measured(
+  tunnel: Facts['tunnels'][number] | undefined,
+): Pick<PeerLine, 'rttMs' | 'lossPercent' | 'wireguard'> {
+  const { rttMs, lossPercent, wireguard } = tunnel?.status?.connection ?? {};
+  return present({ rttMs, lossPercent, wireguard });
 }
 
 function namespaceLine(

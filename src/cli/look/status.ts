@@ -84,7 +84,10 @@ function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
     ),
     section(
       'Peers',
-      ['NAME', 'CLUSTER', 'OUTGOING', 'INCOMING', 'LINK', 'RTT', 'LOSS', ...(isWide ? ['CLUSTER ID'] : [])],
+      [
+        ...['NAME', 'CLUSTER', 'OUTGOING', 'INCOMING', 'LINK', 'RTT', 'LOSS'],
+        ...(isWide ? ['WIREGUARD', 'CLUSTER ID'] : []),
+      ],
       peers.map((peer) => [
         peer.name,
         peer.clusterName === '' ? '-' : peer.clusterName,
@@ -93,7 +96,7 @@ function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
         peer.link ? 'up' : 'down',
         peer.rttMs === undefined ? '-' : `${peer.rttMs} ms`,
         peer.lossPercent === undefined ? '-' : `${peer.lossPercent} %`,
-        ...(isWide ? [peer.clusterID] : []),
+        ...(isWide ? [peer.wireguard ?? '-', peer.clusterID] : []),
       ]),
       noneOf(['foreignclusters'], pastable('none; peer with a cluster: tributary peer --help')),
     ).trimEnd() + `${seen}\n`,

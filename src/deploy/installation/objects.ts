@@ -56,12 +56,13 @@ function forgeClusterOf(values: InstallValues): Manifest[] {
 }
 
 function forgeGatewayOf(values: InstallValues): Manifest[] {
-  const { image, network, gatewayReplicas: replicas, wireguardPort } = values;
+  const { image, network, gatewayReplicas: replicas, wireguard, wireguardPort } = values;
   return forgeGateway({
     image,
     ...priorityOf(values),
     network,
     replicas,
+    wireguard,
     wireguardPort,
     args: [...argumentsFor('gateway', values), ...values.gatewayArgs],
   });

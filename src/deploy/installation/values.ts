@@ -4,6 +4,7 @@
  */
 import { OWN_CLUSTER_NAME_FORM } from '../../api/forms.ts';
 import { OWN_CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
+import { WIREGUARD_CHOICES, type WireGuardChoice } from '../../api/tunnel.ts';
 import { prefixProblem } from '../../lib/prefix.ts';
 import type { ServiceType, TrafficPolicy } from '../cluster.ts';
 
@@ -26,6 +27,7 @@ export interface InstallValues {
   reservedCidrs: string[];
   network: boolean;
   gatewayReplicas: number;
+  wireguard: WireGuardChoice;
   wireguardPort: number;
   tunnelEndpoints: string[];
   tunnelMtu: number;
@@ -231,6 +233,12 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     least: 1,
     most: 16,
     what: 'On how many nodes a gateway stands ready. One is active, another one takes over.',
+  },
+  wireguard: {
+    kind: 'choice',
+    default: 'auto',
+    choices: WIREGUARD_CHOICES,
+    what: "Whose WireGuard the tunnels use: the kernel's where it has it, else wireguard-go (auto), or only one of them.",
   },
   wireguardPort: {
     kind: 'number',

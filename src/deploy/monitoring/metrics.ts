@@ -2,7 +2,13 @@
 import { CONTROLLER_METRICS } from '../../kube/controller-metrics.ts';
 import type { Metric } from '../../lib/metric.ts';
 import { PROCESS_METRICS } from '../../lib/process-metrics.ts';
-import { EXCHANGE_METRICS, REFUSED_PACKETS, SILENT_NODES, TUNNEL_METRICS } from '../../network/metrics.ts';
+import {
+  EXCHANGE_METRICS,
+  REFUSED_PACKETS,
+  SILENT_NODES,
+  TUNNEL_METRICS,
+  WIREGUARD,
+} from '../../network/metrics.ts';
 import { PEERING_METRICS } from '../../peering/metrics.ts';
 import { VIRTUAL_NODE_METRICS } from '../../provider/metrics.ts';
 import { KUBELET_METRICS } from '../../server/kubelet/metrics.ts';
@@ -24,6 +30,7 @@ export const FAMILIES: readonly Family[] = [
   { title: 'Virtual nodes', metrics: VIRTUAL_NODE_METRICS, roles: ['peer'] },
   { title: 'Tunnels', metrics: TUNNEL_METRICS, roles: ['gateway'] },
   { title: 'Nodes behind the gateway', metrics: { silent: SILENT_NODES }, roles: ['gateway'] },
+  { title: 'WireGuard of the gateway', metrics: { by: WIREGUARD }, roles: ['gateway'] },
   { title: 'Packets that were dropped', metrics: { packets: REFUSED_PACKETS }, roles: ['gateway', 'node'] },
   { title: 'Networks of peers', metrics: EXCHANGE_METRICS, roles: ['cluster'] },
   { title: 'Admission webhook', metrics: WEBHOOK_METRICS, roles: ['cluster'] },

@@ -6,13 +6,14 @@ import {
   readOwnNetwork,
   WIREGUARD_SECRET,
 } from '../../api/own-network.ts';
-import type { Tunnel } from '../../api/tunnel.ts';
+import type { Tunnel, WireGuardChoice } from '../../api/tunnel.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { ClusterBasics } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { joinEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import { exportedTo } from '../exchange/document.ts';
@@ -64,6 +65,8 @@ export interface GatewayOptions extends ClusterBasics {
   mtu: number;
   /** UDP. */
   port: number;
+  /** Whose WireGuard; default `auto`. */
+  wireguard?: WireGuardChoice;
   /** `host:port` at which peers dial us. Empty: they cannot. Absent: the node's address. */
   endpoints?: readonly string[];
   probeSeconds: number;
@@ -245,16 +248,15 @@ export class Gateway {
     const { problems } = report;
     const told = new Set(before.map(({ message }) => message));
     const news = problems.filter(({ message }) => !told.has(message));
-    for (const { reason, message } of news.slice(0, MOST_LOGGED)) {
+    for (const { reason, message } of news.slice(0, MOST_LOGGED))
       log.warn('host network not as wanted', { reason, problem: message });
-    }
     if (problems.length !== before.length || news.length > 0) this.#add('observe');
     return { requeueAfterMs: problems.length > 0 ? PROBLEM_MS : RESYNC_MS };
   }
 
   /** What the host should be now. Undefined: not known yet. */
   desired(): HostConfig | undefined {
-    const { nodeName, link, vxlanLink, mtu, port, prober } = this.#options;
+    const { nodeName, link, vxlanLink, mtu, port, wireguard, prober } = this.#options;
     const network = this.#network();
     const { key } = this.#keys;
     if (network === undefined || key === undefined) return undefined;
@@ -279,6 +281,7 @@ export class Gateway {
       vxlanLink,
       mtu,
       port,
+      ...present({ wireguard }),
       privateKey: key.privateKey,
       peers,
       hosted: [...hosted.values()].flat(),
@@ -321,6 +324,7 @@ export class Gateway {
       now: clock.now(),
       gateway: nodeName,
       linkMtu: mtu,
+      ...present({ by: this.#report?.wireguard, host: settled }),
       tunnels,
       exported: network === undefined ? [] : exportedTo(network, []),
       dialable: this.#isDialable(),
@@ -329,9 +333,8 @@ export class Gateway {
       endpointOf,
       stateOf: (tunnel) => this.#watch.stateOf(tunnel),
       receivedMs: (tunnel) => this.#watch.receivedMs(tunnel),
-      ...(settled !== undefined && { host: settled }),
     });
-    this.#options.metrics.show(this.#reports.samples(this.#refusedPackets));
+    this.#options.metrics.show(this.#reports.samples(this.#refusedPackets), this.#report?.wireguard);
     return { requeueAfterMs: OBSERVE_MS };
   }
 
@@ -358,8 +361,7 @@ export class Gateway {
     } catch (error) {
       untold = errorMessage(error);
     }
-    if (untold !== '' && untold !== this.#untold)
-      log.warn('WireGuard does not tell of peers', { error: untold });
+    if (untold !== '' && untold !== this.#untold) log.warn('WireGuard tells nothing', { error: untold });
     this.#untold = untold;
     return this.#states;
   }

@@ -3,6 +3,7 @@ import {
   type Tunnel,
   TUNNEL_CONDITIONS,
   type TunnelReason,
+  type WireGuardKind,
   tunnels as tunnelType,
 } from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
@@ -30,6 +31,7 @@ interface Round {
   now: number;
   gateway: string;
   linkMtu: number;
+  by?: WireGuardKind;
   tunnels: readonly Tunnel[];
   exported: readonly string[];
   dialable: boolean;
@@ -160,7 +162,12 @@ function reportOf(tunnel: Tunnel, round: Round, host: HostReport | undefined): R
         refused,
       }),
     },
-    connection: { ...shared, gateway: round.gateway, linkMtu: round.linkMtu, ...present({ wireguard }) },
+    connection: {
+      ...shared,
+      gateway: round.gateway,
+      linkMtu: round.linkMtu,
+      ...present({ by: round.by, wireguard }),
+    },
   };
 }
 
@@ -197,6 +204,6 @@ export interface TunnelSample {
 
 /** Where measurements are shown; see metrics.ts. */
 export interface TunnelMetrics {
-  /** By ClusterID. A peer that is not among them any more is forgotten. */
-  show(samples: ReadonlyMap<string, TunnelSample>): void;
+  /** By ClusterID. A peer that is not among them any more is forgotten. `by`: whose WireGuard it is; none while there is no link. */
+  show(samples: ReadonlyMap<string, TunnelSample>, by?: WireGuardKind): void;
 }

@@ -1,5 +1,5 @@
 import { timestamp, type WantedCondition, withCondition } from '../../api/conditions.ts';
-import type { Tunnel, TunnelConnection } from '../../api/tunnel.ts';
+import type { Tunnel, TunnelConnection, WireGuardKind } from '../../api/tunnel.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
@@ -17,6 +17,8 @@ export interface ConnectionFacts {
   gateway: string;
   /** As which the link is set. */
   linkMtu?: number;
+  /** Whose WireGuard it is. */
+  by?: WireGuardKind;
   endpoint?: string;
   wireguard?: WireGuardPeerState;
   probe?: ProbeResult;
@@ -25,6 +27,7 @@ export interface ConnectionFacts {
 export function connectionOf({
   gateway,
   linkMtu,
+  by,
   endpoint,
   wireguard,
   probe,
@@ -33,6 +36,7 @@ export function connectionOf({
   return {
     gateway,
     ...(linkMtu !== undefined && { linkMtu }),
+    ...(by !== undefined && { wireguard: by }),
     ...(at !== undefined && { endpoint: at }),
     ...(wireguard?.handshakeMs !== undefined && { handshake: timestamp(wireguard.handshakeMs) }),
     ...(probe?.rttMs !== undefined && { rttMs: Math.round(probe.rttMs * 10) / 10 }),
@@ -79,7 +83,8 @@ export function statusPatch(facts: StatusFacts): StatusPatch | undefined {
 }
 
 function isDue(known: TunnelConnection, now: TunnelConnection, sinceWriteMs: number): boolean {
-  if (known.gateway !== now.gateway || known.mtu !== now.mtu || known.linkMtu !== now.linkMtu) return true;
+  const settings = ['gateway', 'mtu', 'linkMtu', 'wireguard'] as const;
+  if (settings.some((key) => known[key] !== now[key])) return true;
   return known.endpoint !== now.endpoint && sinceWriteMs >= ENDPOINT_MS;
 }
 

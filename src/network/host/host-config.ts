@@ -6,6 +6,8 @@
  * number, the nftables table by its name.
  */
 
+import type { WireGuardChoice, WireGuardKind } from '../../api/tunnel.ts';
+
 /** `gateway`: the WireGuard side. `node`: the VXLAN side. Both may run on one host. */
 export type Owner = 'gateway' | 'node';
 export const OWNERS: readonly Owner[] = ['gateway', 'node'];
@@ -90,8 +92,10 @@ export interface VxlanNeighbour {
 }
 
 /** Made here where the kernel knows WireGuard. Otherwise wireguard-go makes it, and we wait for it. */
-interface WireGuardLink extends CommonLink {
+export interface WireGuardLink extends CommonLink {
   kind: 'wireguard';
+  /** Default `auto`. */
+  by?: WireGuardChoice;
 }
 
 export interface RouteConfig {
@@ -194,6 +198,8 @@ export interface HostReport {
   changes: number;
   /** What could not be done yet, in one line each for people. Empty when the host is as wanted. */
   problems: readonly HostProblem[];
+  /** Whose WireGuard the link is; absent where there is none. */
+  wireguard?: WireGuardKind;
 }
 
 export interface HostProblem {

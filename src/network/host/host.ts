@@ -9,9 +9,10 @@ import { cleanUpHost } from './clean-up.ts';
 import type { HostConfig, HostNetwork, HostReport, Owner, WireGuardPeerState } from './host-config.ts';
 import { createLink, deleteLink, dumpLinks, linkMtu } from './links.ts';
 import { dumpRoutes, foreignDestinations, linkIndex, lookUpRoute } from './routes.ts';
-import { isKernelError, KernelError, Rtnetlink } from './rtnetlink.ts';
+import { KernelError, Rtnetlink } from './rtnetlink.ts';
 import { setHost } from './set.ts';
 import { Watch } from './watch.ts';
+import { hasWireGuard } from './wireguard/choice.ts';
 import { wireguardPeers } from './wireguard/wireguard.ts';
 import { Work } from './work.ts';
 
@@ -51,9 +52,9 @@ class Host implements HostNetwork {
 
   async set(config: HostConfig, signal?: AbortSignal): Promise<HostReport> {
     return this.#alone(async (work) => {
-      const indexes = await setHost({ kernel: this.#kernel, work }, config, signal);
+      const { indexes, ...found } = await setHost({ kernel: this.#kernel, work }, config, signal);
       this.#ourLinks.set(config.owner, new Set(indexes));
-      return work.report();
+      return { ...work.report(), ...found };
     });
   }
 
@@ -125,9 +126,7 @@ export async function kernelHasWireGuard(options: Basics): Promise<boolean> {
     await createLink(kernel, 'gateway', { kind: 'wireguard', name: TRIAL, mtu: 1420, addresses: [] });
     return true;
   } catch (error) {
-    if (isKernelError(error, 'EEXIST')) return true;
-    if (isKernelError(error, 'EOPNOTSUPP')) return false;
-    throw error;
+    return hasWireGuard(error);
   } finally {
     const links = await dumpLinks(kernel).catch(() => []);
     for (const { name, index } of links) {

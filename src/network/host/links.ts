@@ -24,7 +24,8 @@ import {
   u32,
   u8,
 } from './messages.ts';
-import { CREATE, EXCLUSIVE, isKernelError, type Rtnetlink } from './rtnetlink.ts';
+import { CREATE, EXCLUSIVE, type Rtnetlink } from './rtnetlink.ts';
+import { hasWireGuard, isMadeHere, isWantedWireGuard, noWireGuard, wireguardOf } from './wireguard/choice.ts';
 import type { HostContext, OurLinks } from './work.ts';
 
 /** Makes the links of the config. Resolves to all links that the host has afterwards. */
@@ -45,16 +46,15 @@ export async function setLinks({ kernel, work }: HostContext, config: HostConfig
 
 async function create({ kernel, work }: HostContext, { owner }: HostConfig, link: LinkConfig): Promise<void> {
   await work.attempt(`link ${link.name}`, async () => {
-    try {
-      await createLink(kernel, owner, link);
-      return 1;
-    } catch (error) {
-      if (link.kind !== 'wireguard' || !isKernelError(error, 'EOPNOTSUPP')) throw error;
+    if (link.kind !== 'wireguard' || isMadeHere(link)) {
+      try {
+        await createLink(kernel, owner, link);
+        return 1;
+      } catch (error) {
+        if (link.kind !== 'wireguard' || hasWireGuard(error)) throw error;
+      }
     }
-    const message =
-      `link ${link.name}: this kernel has no WireGuard, and wireguard-go has not made the link yet; ` +
-      'look at its container';
-    work.add({ reason: 'NoWireGuard', message });
+    work.add({ reason: 'NoWireGuard', message: noWireGuard(link) });
     return 0;
   });
 }
@@ -64,7 +64,9 @@ export function ourLinks(config: HostConfig, actual: readonly KernelLink[]): Our
   return new Map(
     config.links.flatMap((wanted) => {
       const there = ours.get(wanted.name);
-      return there ? [[wanted.name, { wanted, index: there.index }] as const] : [];
+      if (there === undefined) return [];
+      const { index, kind } = there;
+      return [[wanted.name, { wanted, index, ...(kind !== undefined && { kind }) }] as const];
     }),
   );
 }
@@ -132,6 +134,7 @@ export function diffLinks(
     if (there === undefined) diff.create.push(link);
     else if (!isOurs(owner, there) && !isFromWireGuardGo(link, there))
       diff.refused.push(refusal(link, there));
+    else if (isUnwantedProgram(link, there)) diff.refused.push(ofWireGuardGo(link));
     else if (!isSameLink(link, there)) {
       diff.remove.push(there);
       diff.create.push(link);
@@ -159,7 +162,7 @@ function isFromWireGuardGo(wanted: LinkConfig, there: KernelLink): boolean {
 
 /** Compares what the kernel does not let us change after the creation. */
 function isSameLink(wanted: LinkConfig, there: KernelLink): boolean {
-  if (wanted.kind === 'wireguard') return there.kind === 'wireguard' || there.kind === 'tun';
+  if (wanted.kind === 'wireguard') return isWantedWireGuard(wanted, there.kind);
   const { vxlan } = there;
   return (
     vxlan !== undefined &&
@@ -169,6 +172,15 @@ function isSameLink(wanted: LinkConfig, there: KernelLink): boolean {
     !vxlan.isLearning
   );
 }
+
+/** It carries packets, and goes with its program. So it is left, and people are told to end the program. */
+const isUnwantedProgram = (wanted: LinkConfig, { kind }: KernelLink): boolean =>
+  wanted.kind === 'wireguard' && wanted.by === 'kernel' && wireguardOf(kind) === 'Userspace';
+
+const ofWireGuardGo = ({ name }: LinkConfig): { name: string; message: string } => ({
+  name,
+  message: `link ${name}: it is that of wireguard-go, and --wireguard kernel wants the kernel's; end wireguard-go, or choose auto`,
+});
 
 function refusal(wanted: LinkConfig, there: KernelLink): { name: string; message: string } {
   const kind = there.kind === undefined ? '' : ` of kind ${there.kind}`;

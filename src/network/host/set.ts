@@ -1,3 +1,4 @@
+import type { WireGuardKind } from '../../api/tunnel.ts';
 import { setAddresses } from './addresses.ts';
 import { type HostConfig, TABLES } from './host-config.ts';
 import { ourLinks, setLinks } from './links.ts';
@@ -8,18 +9,19 @@ import { setRules } from './rules.ts';
 import { setFallbacks, setRoutes } from './set-routes.ts';
 import { setSysctl } from './sysctl.ts';
 import { setWireGuard } from './wireguard/wireguard.ts';
+import { wireguardOf } from './wireguard/choice.ts';
 import type { HostContext } from './work.ts';
 
 /**
  * Makes the host as wanted, in an order in which nothing leaks wherever it is interrupted: fallback routes before all else, the
  * filter and the translation before the peers of the tunnel, and these before the routes that lead into it. Resolves to the
- * indexes of our links. Throws the signal's reason between two steps.
+ * indexes of our links, and to whose WireGuard there is. Throws the signal's reason between two steps.
  */
 export async function setHost(
   host: HostContext,
   config: HostConfig,
   signal?: AbortSignal,
-): Promise<number[]> {
+): Promise<{ indexes: number[]; wireguard?: WireGuardKind }> {
   const { kernel, work } = host;
   const step = async (what: string, run: () => Promise<void>): Promise<boolean> => {
     signal?.throwIfAborted();
@@ -50,7 +52,8 @@ export async function setHost(
   await setTunnel(host, config, { isThere: ours.has(config.wireguard?.link ?? ''), isFiltered });
   await step('routes', async () => setRoutes(host, config, { all: linkIndex(all), missing }));
   await step('rules', async () => setRules({ kernel, work }, config));
-  return [...ours.values()].map(({ index }) => index);
+  const wireguard = wireguardOf([...ours.values()].find(({ wanted }) => wanted.kind === 'wireguard')?.kind);
+  return { indexes: [...ours.values()].map(({ index }) => index), ...(wireguard && { wireguard }) };
 }
 
 async function setTunnel(

@@ -8,7 +8,7 @@ export interface HostContext {
 }
 
 /** Our links that are there as wanted, by name. */
-export type OurLinks = ReadonlyMap<string, { wanted: LinkConfig; index: number }>;
+export type OurLinks = ReadonlyMap<string, { wanted: LinkConfig; index: number; kind?: string }>;
 
 /** How many problems of the host a status shows to people. */
 const MOST_PROBLEMS = 16;

@@ -1,5 +1,5 @@
 import type { NetworkNode } from '../../api/own-network.ts';
-import type { Tunnel } from '../../api/tunnel.ts';
+import type { Tunnel, WireGuardChoice } from '../../api/tunnel.ts';
 import { nthAddress, tryPrefix, WIDTHS } from '../../lib/prefix.ts';
 import type { HostConfig, RouteConfig, RuleConfig, WireGuardPeerConfig } from '../host/host-config.ts';
 import { gatewayTable, type GatewayTableFacts } from './gateway-table.ts';
@@ -19,6 +19,8 @@ export interface GatewayPlanFacts extends GatewayTableFacts {
   vxlanLink: string;
   /** Largest packet on WireGuard, in bytes. */
   mtu: number;
+  /** Whose WireGuard; default `auto`. */
+  wireguard?: WireGuardChoice;
   /** Base64. */
   privateKey: string;
   peers: GatewayPeer[];
@@ -44,7 +46,15 @@ export function gatewayPlan(facts: GatewayPlanFacts): HostConfig {
   const back = returnPath(facts);
   return {
     owner: 'gateway',
-    links: [{ kind: 'wireguard', name: link, mtu: facts.mtu, addresses: [single(network.gatewayAddress)] }],
+    links: [
+      {
+        kind: 'wireguard',
+        name: link,
+        mtu: facts.mtu,
+        addresses: [single(network.gatewayAddress)],
+        ...(facts.wireguard !== undefined && { by: facts.wireguard }),
+      },
+    ],
     routes: [...peers.flatMap((peer) => viewRoutes(facts, peer)), ...back],
     rules:
       back.length === 0 ? [] : [...FAMILIES.map((family) => returnRule(link, family)), ...probeRules(facts)],

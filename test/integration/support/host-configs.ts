@@ -1,4 +1,5 @@
 /** Host configurations for tests. */
+import type { WireGuardChoice } from '../../../src/api/tunnel.ts';
 import type { HostConfig, RouteConfig } from '../../../src/network/host/host-config.ts';
 
 /** The VXLAN side of a host, with one of everything. */
@@ -74,3 +75,9 @@ export const manyRoutes = (count: number): RouteConfig[] =>
     metric: 100,
     to: { link: 'trib-vx', gateway: '10.70.0.3' },
   }));
+
+/** The same by that WireGuard. */
+export const gatewayBy = (by: WireGuardChoice): HostConfig => ({
+  ...gateway,
+  links: gateway.links.map((link) => (link.kind === 'wireguard' ? { ...link, by } : link)),
+});

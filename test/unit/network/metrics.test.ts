@@ -26,8 +26,11 @@ test('a peer has the series that are known of it, and none when it has gone', as
     'tributary_tunnel_up{peer="bern"} 0',
     'tributary_tunnel_up{peer="rome"} 1',
   ]);
-  metrics.show(new Map([['bern', { up: true }]]));
-  expect(await series(registry)).toEqual(['tributary_tunnel_up{peer="bern"} 1']);
+  metrics.show(new Map([['bern', { up: true }]]), 'Kernel');
+  expect(await series(registry)).toEqual([
+    'tributary_network_wireguard{by="kernel"} 1',
+    'tributary_tunnel_up{peer="bern"} 1',
+  ]);
 });
 
 test('what no one peer is refused for is shown by the reason, of both tables side by side', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import type { WireGuardChoice } from '../../../../src/api/tunnel.ts';
 import type { LinkConfig, VxlanLink } from '../../../../src/network/host/host-config.ts';
 import { diffLinks, type KernelLink } from '../../../../src/network/host/links.ts';
 
@@ -31,6 +32,39 @@ const { alias: _, ...unmarked } = thereVxlan;
 const thereTun: KernelLink = { index: 6, name: 'wg', isUp: false, mtu: 1500, group: 0, kind: 'tun' };
 
 const empty = { remove: [], create: [], change: [], refused: [] };
+
+const noLink = { remove: [], create: [], change: [], refused: [] };
+const kernels: KernelLink = { ...thereTun, kind: 'wireguard', alias: 'tributary gateway' };
+const programs: KernelLink = { ...thereTun, isUp: true, mtu: 1420, alias: 'tributary gateway' };
+const by = (choice: WireGuardChoice): LinkConfig => ({ ...tunnel, by: choice }) as LinkConfig;
+
+describe('whose WireGuard there is when a gateway starts', () => {
+  test('with auto, either stays: a link that carries packets is not made anew', () => {
+    for (const there of [programs, { ...kernels, isUp: true, mtu: 1420 }])
+      expect(diffLinks('gateway', [by('auto')], [there])).toEqual(noLink);
+  });
+
+  test("the kernel's goes where only wireguard-go may be: it would stay for ever, in the program's way", () => {
+    expect(diffLinks('gateway', [by('userspace')], [kernels])).toEqual({
+      ...noLink,
+      remove: [kernels],
+      create: [by('userspace')],
+    });
+  });
+
+  test("wireguard-go's stays where only the kernel's may be, and people hear of it", () => {
+    const { refused, ...others } = diffLinks('gateway', [by('kernel')], [programs]);
+    expect(others).toEqual({ remove: [], create: [], change: [] });
+    expect(refused[0]?.message).toContain('end wireguard-go, or choose auto');
+  });
+
+  test('what somebody else calls by that name is nobody’s to take away', () => {
+    for (const choice of ['auto', 'kernel', 'userspace'] as const) {
+      const diff = diffLinks('gateway', [by(choice)], [{ ...kernels, alias: 'mine' }]);
+      expect({ ...diff, refused: diff.refused.length }).toEqual({ ...noLink, refused: 1 });
+    }
+  });
+});
 
 describe('links: what is wanted against what there is', () => {
   test('nothing to do', () => {
