@@ -159,7 +159,7 @@ const RUN_WIREGUARD = [
 ].join('\n');
 
 /** Go reads `MiB`. The limit is soft: what is in use counts, too, and only the container's own limit ends the process. */
-export const WIREGUARD_MEMORY = '384MiB';
+export const WIREGUARD_MEMORY = '128MiB';
 
 function forgeWireGuard(
   image: string,
