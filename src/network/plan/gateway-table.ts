@@ -61,8 +61,11 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
         (family) => `hosted${family}`,
         [...peers.flatMap(({ hosted }) => hosted), ...(facts.hosted ?? [])],
       ),
-      ...peers.flatMap(({ plan, abroad, clients, hosted }) => [
-        ...addressSets((family) => peerName('abroad', plan.id, family), abroad, familiesOf(plan)),
+      ...peers.flatMap(({ tunnel, plan, abroad, clients, hosted }) => [
+        // One element for each pod, so only where a rule asks for it.
+        ...(tunnel.spec.access === 'OffloadedPods' || plan.services.length > 0
+          ? addressSets((family) => peerName('abroad', plan.id, family), abroad, familiesOf(plan))
+          : []),
         ...(plan.apiServer === undefined
           ? []
           : addressSets((family) => peerName('clients', plan.id, family), clients, [plan.apiServer.family])),

@@ -87,12 +87,16 @@ describe('the gateway’s plan', () => {
       ],
     ],
   ] as const)('with access %s accepts %j, as long as they are not too many', (access, rules) => {
-    expect(rulesOf(table([peer({ spec: { access } })]), `access_${ROME}`)).toEqual([
+    const nftables = table([peer({ spec: { access } }, { abroad: ['100.64.0.7'] })]);
+    expect(rulesOf(nftables, `access_${ROME}`)).toEqual([
       ...BOUNDS,
       'oifname "wg" jump transit',
       ...rules,
       REFUSED,
     ]);
+    // It has an element for each pod, and so it is there only where it is asked.
+    const asked = JSON.stringify(nftables.chains).includes('@abroad4_');
+    expect(elementsOf(nftables, `abroad4_${ROME}`)).toEqual(asked ? ['100.64.0.7'] : undefined);
   });
 
   test('pods of a peer that run here open connections to that peer only', () => {
