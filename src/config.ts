@@ -289,7 +289,6 @@ function clusterName([where, text]: Given, mistakes: string[]): string {
 }
 
 type Options = ConfigSource['options'];
-type Readers = ReturnType<typeof readers>;
 
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/u;
 
@@ -329,10 +328,7 @@ function rangesOf(options: Options, { cidrs, mistaken }: Readers): Ranges {
 }
 
 /** One reader for each kind of option. If a value is wrong, the reader adds to `mistakes` and returns the default. */
-function readers(
-  options: Options,
-  mistakes: string[],
-): {
+interface Readers {
   port: <T extends number | undefined>(name: string, fallback: T) => number | T;
   seconds: <T extends number | undefined>(name: string, fallback: T, least: number) => number | T;
   list: (name: string) => string[];
@@ -344,7 +340,9 @@ function readers(
   dialled: (name: string) => string[];
   endpoints: (name: string) => string[] | undefined;
   mistaken: (message: string) => void;
-} {
+}
+
+function readers(options: Options, mistakes: string[]): Readers {
   const number = <T extends number | undefined>(
     name: string,
     fallback: T,

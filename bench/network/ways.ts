@@ -1,6 +1,6 @@
 /** Ways from one pod to another, over wireguard-go and without it, and what one look at a way measures. */
 import { generateKey } from '../../src/network/host/wireguard/wireguard.ts';
-import { PlaneLab, type PlaneCluster } from '../../test/support/network/plane-lab.ts';
+import type { PlaneCluster, PlaneLab } from '../../test/support/network/plane-lab.ts';
 import type { PlanePod } from '../../test/support/network/plane-node.ts';
 import { join, offload, PlaneSide } from '../../test/support/network/plane-tunnels.ts';
 import { cpuMs, processFigures } from '../frame/process-figures.ts';

@@ -69,6 +69,9 @@ const virtualNodeRow = (one: StatusPage['virtualNodes'][number]): string[] => [
   one.memory,
 ];
 
+/** Further columns about peers. */
+const WIDE = ['WIREGUARD', 'CLUSTER ID'];
+
 function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
   const section = sectionOf(paint);
   const { roles, peers, virtualNodes, namespaces, others } = page;
@@ -84,10 +87,7 @@ function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
     ),
     section(
       'Peers',
-      [
-        ...['NAME', 'CLUSTER', 'OUTGOING', 'INCOMING', 'LINK', 'RTT', 'LOSS'],
-        ...(isWide ? ['WIREGUARD', 'CLUSTER ID'] : []),
-      ],
+      ['NAME', 'CLUSTER', 'OUTGOING', 'INCOMING', 'LINK', 'RTT', 'LOSS', ...(isWide ? WIDE : [])],
       peers.map((peer) => [
         peer.name,
         peer.clusterName === '' ? '-' : peer.clusterName,

@@ -36,7 +36,7 @@ const empty = { remove: [], create: [], change: [], refused: [] };
 const noLink = { remove: [], create: [], change: [], refused: [] };
 const kernels: KernelLink = { ...thereTun, kind: 'wireguard', alias: 'tributary gateway' };
 const programs: KernelLink = { ...thereTun, isUp: true, mtu: 1420, alias: 'tributary gateway' };
-const by = (choice: WireGuardChoice): LinkConfig => ({ ...tunnel, by: choice }) as LinkConfig;
+const by = (choice: WireGuardChoice): LinkConfig => ({ ...tunnel, by: choice });
 
 describe('whose WireGuard there is when a gateway starts', () => {
   test('with auto, either stays: a link that carries packets is not made anew', () => {
