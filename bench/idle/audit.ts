@@ -1,0 +1,49 @@
+/** Who asks an API server for what: its audit log, which names the user of each request. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** One request that has ended, as `audit.k8s.io/v1` describes it. */
+interface AuditEvent {
+  readonly user?: { readonly username?: string };
+  readonly verb?: string;
+  readonly objectRef?: { readonly resource?: string; readonly subresource?: string; readonly name?: string };
+  readonly requestReceivedTimestamp?: string;
+}
+
+/** Each request once, when it ends. A watch ends when the server closes it, after minutes. */
+const POLICY = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted, Panic]
+rules: [{ level: Metadata }]
+`;
+
+export class Audit {
+  /** For kube-apiserver. */
+  readonly flags: readonly string[];
+  readonly #log: string;
+
+  /** Keeps its files in that folder. */
+  constructor(directory: string) {
+    mkdirSync(directory, { recursive: true });
+    const policy = join(directory, 'policy.yaml');
+    writeFileSync(policy, POLICY);
+    this.#log = join(directory, 'audit.log');
+    this.flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${this.#log}`];
+  }
+
+  /** Requests received in that time (milliseconds since 1970), by user, and what they were for. */
+  between(fromMs: number, toMs: number): Map<string, Map<string, number>> {
+    const counts = new Map<string, Map<string, number>>();
+    const lines = existsSync(this.#log) ? readFileSync(this.#log, 'utf8').split('\n') : [];
+    for (const line of lines.slice(0, -1)) {
+      const { user, verb, objectRef, requestReceivedTimestamp } = JSON.parse(line) as AuditEvent;
+      const at = Date.parse(requestReceivedTimestamp ?? '');
+      if (!(at >= fromMs && at < toMs)) continue;
+      const { resource = 'other', subresource, name } = objectRef ?? {};
+      const what = [`${verb} ${resource}`, subresource, name].filter((part) => part !== undefined).join('/');
+      const theirs = counts.get(user?.username ?? '') ?? new Map<string, number>();
+      counts.set(user?.username ?? '', theirs.set(what, (theirs.get(what) ?? 0) + 1));
+    }
+    return counts;
+  }
+}

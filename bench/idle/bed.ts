@@ -1,0 +1,49 @@
+/** Two clusters with one peering, installed and peered as people do it, in which every role rests. */
+
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { agentImage, agentImageName } from '../../lab/images-agent.ts';
+import { Stage } from '../../lab/demo/stage.ts';
+import { Workbench } from '../../lab/demo/workbench.ts';
+import { Lab } from '../../lab/lab.ts';
+import { Audit } from './audit.ts';
+
+export const CITIES = ['rome', 'milan'] as const;
+const PATIENCE_MS = 240_000;
+
+export interface IdleBedOptions {
+  /** Name of the lab. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+}
+
+/** The audit of a cluster of the bed; also of one that an earlier program has raised. */
+export const auditOf = (lab: string, city: string): Audit =>
+  new Audit(join(tmpdir(), `tributary-bench-${lab}`, city));
+
+/** rome uses milan's node. milan has two nodes, so that role `node` also runs where no gateway does. */
+export async function raiseIdleBed({ name, signal, say }: IdleBedOptions): Promise<Lab> {
+  const archive = await agentImage(say);
+  const clusters = [{ name: 'rome' }, { name: 'milan', nodes: 2 }].map((cluster) => ({
+    ...cluster,
+    flags: { 'kube-apiserver': auditOf(name, cluster.name).flags },
+  }));
+  const lab = await Lab.fresh({ name, clusters, signal, progress: say });
+  const bench = await Workbench.create(lab, { signal });
+  await Promise.all(CITIES.map(async (city) => lab.cluster(city).loadImage(archive, signal)));
+  const stage = new Stage(say);
+  for (const city of CITIES) {
+    // What is aggregated cannot be listed before it answers.
+    const wait = `kubectl --context ${city} wait apiservices --all --for=condition=Available --timeout=150s`;
+    await stage.show(bench, wait, { timeoutMs: PATIENCE_MS, lines: 1 });
+    const install = `tributary install --context ${city} --cluster-name ${city} --image ${agentImageName} --yes`;
+    await stage.show(bench, install, { timeoutMs: PATIENCE_MS, lines: 3 });
+  }
+  await stage.show(bench, 'tributary peer --context rome --to-context milan', {
+    timeoutMs: PATIENCE_MS,
+    lines: 3,
+  });
+  return lab;
+}

@@ -1,0 +1,106 @@
+/** What a process that rests costs, from what the kernel counts: plain numbers, for any process. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+import { processFigures } from '../process-figures.ts';
+
+/** Counts since the process began. Threads that have ended are missing from `cpuNs` and `wakeUps`. */
+export interface IdleSample {
+  /** Monotonic, in milliseconds. */
+  readonly atMs: number;
+  /** Of all threads, in nanoseconds (schedstat). */
+  readonly cpuNs: number;
+  /** Of children that have ended and were waited for, such as `wg` and `nft`, in milliseconds. */
+  readonly childrenMs: number;
+  /** How often a thread went to sleep by itself. */
+  readonly wakeUps: number;
+}
+
+export interface IdleMemory {
+  readonly rssMiB: number;
+  readonly pssMiB: number;
+  readonly privateMiB: number;
+  readonly sockets: number;
+}
+
+export interface IdleRate {
+  /** Of one core, of the process itself. */
+  readonly cpuPercent: number;
+  /** Of one core, of children that have ended. */
+  readonly childrenPercent: number;
+  readonly wakeUpsPerSecond: number;
+}
+
+const TICK_MS = 10;
+const MIB = 1024;
+
+export function idleSample(pid: number): IdleSample {
+  const tasks = readdirSync(`/proc/${pid}/task`).flatMap((task) => taskFigures(`/proc/${pid}/task/${task}`));
+  const sum = (of: (figures: TaskFigures) => number): number =>
+    tasks.reduce((total, task) => total + of(task), 0);
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return {
+    atMs: performance.now(),
+    cpuNs: sum(({ cpuNs }) => cpuNs),
+    childrenMs: (Number(fields[13]) + Number(fields[14])) * TICK_MS,
+    wakeUps: sum(({ wakeUps }) => wakeUps),
+  };
+}
+
+interface TaskFigures {
+  readonly cpuNs: number;
+  readonly wakeUps: number;
+}
+
+function taskFigures(directory: string): TaskFigures[] {
+  try {
+    const status = readFileSync(`${directory}/status`, 'utf8');
+    const wakeUps = Number(/^voluntary_ctxt_switches:\s+(\d+)$/mu.exec(status)?.[1]);
+    return [{ cpuNs: Number(readFileSync(`${directory}/schedstat`, 'utf8').split(' ')[0]), wakeUps }];
+  } catch {
+    // Ended since it was listed.
+    return [];
+  }
+}
+
+export function idleRate(before: IdleSample, after: IdleSample): IdleRate {
+  const ms = after.atMs - before.atMs;
+  return {
+    cpuPercent: ((after.cpuNs - before.cpuNs) / 1e6 / ms) * 100,
+    childrenPercent: ((after.childrenMs - before.childrenMs) / ms) * 100,
+    wakeUpsPerSecond: ((after.wakeUps - before.wakeUps) / ms) * 1000,
+  };
+}
+
+export function idleMemory(pid: number): IdleMemory {
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const kib = (field: string): number =>
+    Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'mu').exec(rollup)?.[1] ?? Number.NaN);
+  return {
+    rssMiB: kib('Rss') / MIB,
+    pssMiB: kib('Pss') / MIB,
+    privateMiB: (kib('Private_Clean') + kib('Private_Dirty')) / MIB,
+    sockets: processFigures(pid).sockets,
+  };
+}
+
+/** The process and its children that run, which a role starts and keeps. */
+export function familyOf(pid: number): number[] {
+  const parents = readdirSync('/proc')
+    .filter((name) => /^\d+$/u.test(name))
+    .map((name) => [Number(name), parentOf(name)] as const);
+  const below = (of: number): number[] => [
+    of,
+    ...parents.filter(([, parent]) => parent === of).flatMap(([child]) => below(child)),
+  ];
+  return below(pid);
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined;
+  }
+}
