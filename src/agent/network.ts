@@ -5,7 +5,7 @@ import { GATEWAY_LEASE } from '../api/own-network.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { Controller, type ControllerMetrics } from '../kube/controller.ts';
+import type { ControllerMetrics } from '../kube/controller.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
 import { LeaderElection, type LeaderElectionOptions } from '../kube/leader-election.ts';
 import { TributaryError } from '../lib/errors.ts';
@@ -13,11 +13,12 @@ import type { Component } from '../lib/lifecycle.ts';
 import { Gateway } from '../network/gateway/gateway.ts';
 import { lookUpByDns, nameServersOfHost } from '../network/gateway/resolver.ts';
 import { StandbyFence } from '../network/gateway/standby-fence.ts';
-import { type HostNetwork, TABLES } from '../network/host/host-config.ts';
+import { type HostNetwork, type Owner, TABLES } from '../network/host/host-config.ts';
 import { createHost } from '../network/host/host.ts';
 import { listCounters } from '../network/host/nftables/table.ts';
-import { refusedMetrics, silentNodesMetric, tunnelMetrics } from '../network/metrics.ts';
+import { refusedMetrics, silentNodesMetric, tunnelMetrics, tunnelRefusedMetric } from '../network/metrics.ts';
 import { NodeNetwork } from '../network/node/node.ts';
+import { TableCounters } from '../network/table-counters.ts';
 import { knock } from '../network/probe/probe-client.ts';
 import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
@@ -91,7 +92,6 @@ export function gatewayComponents(
   const { config, clock, log } = parts;
   const nodeName = nodeNameOf(config);
   const sockets = systemSockets(clock);
-  const showRefused = refusedMetrics(registry, 'gateway');
   const events = new ClientEventRecorder({
     client: home,
     clock,
@@ -119,11 +119,6 @@ export function gatewayComponents(
     },
     lookUp: async (name) => lookUpByDns(name),
     nameServers: nameServersOfHost,
-    counters: async () => {
-      const counters = await listCounters(TABLES.gateway);
-      showRefused(counters);
-      return counters;
-    },
     clock,
     log: log.named('gateway'),
     events,
@@ -141,6 +136,9 @@ export function gatewayComponents(
     probeSeconds: config.probeSeconds,
     leading,
   });
+  const read = countersOf(given, 'gateway');
+  refusedMetrics(registry, 'gateway', read);
+  tunnelRefusedMetric(registry, { peers: () => gateway.peers(), read });
   return { caches: gateway.caches(), active: [events, responder, prober, ...gateway.components()] };
 }
 
@@ -160,27 +158,16 @@ export function nodeComponents(given: NetworkParts, registry: Registry): Compone
     vxlanLink: vxlanLinkOf(config),
     mtu: config.tunnelMtu,
   });
-  return [...network.components(), refusedCount(given, registry)];
+  refusedMetrics(registry, 'node', countersOf(given, 'node'));
+  return network.components();
 }
 
-/** Not more often: reading all rules is expensive. */
-const COUNT_MS = 10_000;
-
-function refusedCount({ parts: { clock, log }, metrics }: NetworkParts, registry: Registry): Component {
-  const show = refusedMetrics(registry, 'node');
-  const controller = new Controller({
-    name: 'refused packets',
-    concurrency: 1,
+function countersOf({ parts: { clock, log } }: NetworkParts, owner: Owner): TableCounters['read'] {
+  return new TableCounters({
     clock,
-    log,
-    metrics,
-    reconcile: async () => {
-      show(await listCounters(TABLES.node));
-      return { requeueAfterMs: COUNT_MS };
-    },
-  });
-  controller.add('count');
-  return controller;
+    log: log.named('refused packets'),
+    list: async () => listCounters(TABLES[owner]),
+  }).read;
 }
 
 interface InlineNetwork {

@@ -50,17 +50,18 @@ export function readGauge<L extends string>(
   });
 }
 
-/** The same for what something else counts. */
+/** The same for what something else counts. Whatever `read` throws fails the whole scrape. */
 export function readCounter<L extends string>(
   registry: Registry,
   metric: Metric<'counter', L>,
-  read: () => Iterable<Sample<L>>,
+  read: () => Iterable<Sample<L>> | Promise<Iterable<Sample<L>>>,
 ): void {
   const counter: Counter<L> = new Counter({
     ...base(registry, metric),
-    collect: () => {
+    collect: async () => {
+      const samples = await read();
       counter.reset();
-      for (const [labels, value] of read()) counter.inc(labels, value);
+      for (const [labels, value] of samples) counter.inc(labels, value);
     },
   });
 }

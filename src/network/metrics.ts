@@ -1,19 +1,20 @@
-import type { Counter, Gauge, Registry } from 'prom-client';
+import type { Gauge, Registry } from 'prom-client';
 
 import { WIREGUARDS } from '../api/tunnel.ts';
-import { counterOf, gaugeOf, setCounter } from '../lib/instruments.ts';
+import { gaugeOf, readCounter, readGauge, type Sample } from '../lib/instruments.ts';
 import { EACH_PEER, type Metric } from '../lib/metric.ts';
 import type { ExchangeMetrics } from './exchange/tunnels.ts';
 import type { TunnelMetrics, TunnelSample } from './gateway/reports.ts';
 import type { Owner } from './host/host-config.ts';
-import { REFUSED } from './plan/names.ts';
+import { REFUSED, refusedName } from './plan/names.ts';
+import type { Counters } from './table-counters.ts';
 
 const labels = { peer: EACH_PEER } as const;
 
 /** One series a peer and metric; what is not known of a tunnel has none. */
 export const TUNNEL_METRICS: Readonly<
   Record<keyof TunnelSample, Metric<'counter', 'peer'> | Metric<'gauge', 'peer'>>
-> & { readonly up: Metric<'gauge', 'peer'> } = {
+> & { readonly refusedPackets: Metric<'counter', 'peer'> } = {
   up: {
     name: 'tributary_tunnel_up',
     type: 'gauge',
@@ -118,62 +119,68 @@ export const EXCHANGE_METRICS: Readonly<Record<'seen' | 'refused', Metric<'gauge
 };
 
 export function tunnelMetrics(registry: Registry): TunnelMetrics {
-  const { up: upMetric, ...others } = TUNNEL_METRICS;
-  const up = gaugeOf(registry, upMetric);
-  const wireguard = gaugeOf(registry, WIREGUARD);
-  const series = (Object.keys(others) as (keyof typeof others)[]).map((key) => ({
-    key,
-    ...writerOf(registry, others[key]),
-  }));
+  let by: string | undefined;
+  let known: ReadonlyMap<string, TunnelSample> = new Map();
+  const { refusedPackets: _refused, ...metrics } = TUNNEL_METRICS;
+  for (const key of Object.keys(metrics) as (keyof TunnelSample)[]) {
+    const metric = metrics[key];
+    const read = (): Sample<'peer'>[] =>
+      [...known].flatMap(([peer, { [key]: value }]): Sample<'peer'>[] =>
+        value === undefined ? [] : [[{ peer }, Number(value)]],
+      );
+    if (metric.type === 'counter') readCounter(registry, metric, read);
+    else readGauge(registry, metric, read);
+  }
+  readGauge(registry, WIREGUARD, () => (by === undefined ? [] : [[{ by: by.toLowerCase() }, 1]]));
   return {
-    show(samples, by) {
-      wireguard.reset();
-      if (by !== undefined) wireguard.set({ by: by.toLowerCase() }, 1);
-      up.reset();
-      for (const { reset } of series) reset();
-      for (const [peer, sample] of samples) {
-        up.set({ peer }, sample.up ? 1 : 0);
-        for (const { key, write } of series) {
-          const value = sample[key];
-          if (value !== undefined) write(peer, value);
-        }
-      }
+    show(samples, wireguard) {
+      known = samples;
+      by = wireguard;
     },
   };
 }
 
-function writerOf(
+type ReadCounters = () => Promise<Counters>;
+
+/** Packets of single peers that the gateway's table has counted; asked for at each scrape. */
+export function tunnelRefusedMetric(
   registry: Registry,
-  metric: Metric<'counter', 'peer'> | Metric<'gauge', 'peer'>,
-): { reset: () => void; write: (peer: string, value: number) => void } {
-  if (metric.type === 'counter') {
-    const counter = counterOf(registry, metric);
-    return { reset: () => counter.reset(), write: (peer, value) => setCounter(counter, { peer }, value) };
-  }
-  const gauge = gaugeOf(registry, metric);
-  return { reset: () => gauge.reset(), write: (peer, value) => gauge.set({ peer }, value) };
+  { peers, read }: { peers: () => Iterable<string>; read: ReadCounters },
+): void {
+  readCounter(registry, TUNNEL_METRICS.refusedPackets, async () => {
+    const counters = await read();
+    return [...peers()].flatMap((peer): Sample<'peer'>[] => {
+      const counter = counters.get(refusedName(peer));
+      return counter === undefined ? [] : [[{ peer }, counter.packets]];
+    });
+  });
 }
 
+/** By the registry where they are shown. */
+const tables = new WeakMap<Registry, Map<Owner, ReadCounters>>();
+
 /**
- * What was dropped without being any one peer's, by the reason (`transit` of the counter `refused_transit`). Both roles
- * may run in one process: each shows what its own table counts.
+ * What was dropped without being any one peer's, by the reason (`transit` of the counter `refused_transit`); asked for at each
+ * scrape. Both roles may run in one process: each shows what its own table counts.
  */
-export function refusedMetrics(
-  registry: Registry,
-  owner: Owner,
-): (counters: ReadonlyMap<string, { packets: number }>) => void {
-  const metric =
-    (registry.getSingleMetric(REFUSED_PACKETS.name) as Counter<'reason'> | undefined) ??
-    counterOf(registry, REFUSED_PACKETS);
-  return (counters) => {
-    for (const name of REFUSED[owner]) {
-      const reason = { reason: reasonOf(name) };
-      const counter = counters.get(name);
-      if (counter === undefined) metric.remove(reason);
-      else setCounter(metric, reason, counter.packets);
-    }
-  };
+export function refusedMetrics(registry: Registry, owner: Owner, read: ReadCounters): void {
+  const known = tables.get(registry);
+  const readers = known ?? new Map<Owner, ReadCounters>();
+  readers.set(owner, read);
+  if (known !== undefined) return;
+  tables.set(registry, readers);
+  readCounter(registry, REFUSED_PACKETS, async () => {
+    const all = await Promise.all([...readers].map(async ([of, reader]) => samplesOf(of, await reader())));
+    return all.flat();
+  });
 }
+
+/** A table that has gone counts nothing. */
+const samplesOf = (owner: Owner, counters: Counters): Sample<'reason'>[] =>
+  REFUSED[owner].flatMap((name): Sample<'reason'>[] => {
+    const counter = counters.get(name);
+    return counter === undefined ? [] : [[{ reason: reasonOf(name) }, counter.packets]];
+  });
 
 export function silentNodesMetric(registry: Registry): (count: number) => void {
   const gauge = gaugeOf(registry, SILENT_NODES);

@@ -19,7 +19,6 @@ import { Subscriptions } from '../../lib/listeners.ts';
 import { exportedTo } from '../exchange/document.ts';
 import type { HostConfig, HostNetwork, HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import { gatewayPlan } from '../plan/gateway.ts';
-import { refusedName } from '../plan/names.ts';
 import { AbroadPods } from './abroad-pods.ts';
 import { GatewayCaches } from './caches.ts';
 import { LastingReport } from './host-report.ts';
@@ -50,8 +49,6 @@ export interface GatewayOptions extends ClusterBasics {
   lookUp: LookUp;
   /** Addresses of the DNS servers that this host asks. */
   nameServers?: () => readonly string[];
-  /** Counters of the host's rules by their comment. */
-  counters: () => Promise<ReadonlyMap<string, { packets: number }>>;
   events: EventRecorder;
   metrics: TunnelMetrics;
   controllerMetrics?: ControllerMetrics;
@@ -84,10 +81,8 @@ const LEADING_MS = 250;
 
 /** How many problems of the host are logged at once. */
 const MOST_LOGGED = 16;
-/** Reading all rules costs more than reading WireGuard. */
-const COUNT_MS = 10_000;
 
-type Key = 'key' | 'host' | 'observe' | 'count' | 'routes' | 'nodes';
+type Key = 'key' | 'host' | 'observe' | 'routes' | 'nodes';
 
 /**
  * The active gateway. It is level-triggered: each step reads all it needs from the caches and from the host.
@@ -121,8 +116,6 @@ export class Gateway {
   #untold = '';
   /** Public keys. */
   readonly #warnedOf = new Set<string>();
-  /** By ClusterID. */
-  #refusedPackets: ReadonlyMap<string, number> = new Map();
   readonly #subscriptions = new Subscriptions();
 
   constructor(options: GatewayOptions) {
@@ -202,13 +195,12 @@ export class Gateway {
       // The path MTU is part of the plan.
       prober.onChange(wake('observe', 'host')),
     );
-    wake('key', 'host', 'observe', 'count', 'routes', 'nodes')();
+    wake('key', 'host', 'observe', 'routes', 'nodes')();
   }
 
   async #reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult | void> {
     if (key === 'host') return this.#setHost(signal);
     if (key === 'observe') return this.#observe();
-    if (key === 'count') return this.#count();
     if (key === 'routes') return this.#lookAtRoutes();
     if (key === 'nodes') return this.#knock();
     if (await this.#keys.step(signal)) this.#add('host');
@@ -252,6 +244,11 @@ export class Gateway {
       log.warn('host network not as wanted', { reason, problem: message });
     if (problems.length !== before.length || news.length > 0) this.#add('observe');
     return { requeueAfterMs: problems.length > 0 ? PROBLEM_MS : RESYNC_MS };
+  }
+
+  /** ClusterIDs, of tunnels that are not being removed. */
+  peers(): string[] {
+    return this.#caches.liveTunnels().map(({ metadata }) => metadata.name);
   }
 
   /** What the host should be now. Undefined: not known yet. */
@@ -334,7 +331,7 @@ export class Gateway {
       stateOf: (tunnel) => this.#watch.stateOf(tunnel),
       receivedMs: (tunnel) => this.#watch.receivedMs(tunnel),
     });
-    this.#options.metrics.show(this.#reports.samples(this.#refusedPackets), this.#report?.wireguard);
+    this.#options.metrics.show(this.#reports.samples(), this.#report?.wireguard);
     return { requeueAfterMs: OBSERVE_MS };
   }
 
@@ -364,16 +361,6 @@ export class Gateway {
     if (untold !== '' && untold !== this.#untold) log.warn('WireGuard tells nothing', { error: untold });
     this.#untold = untold;
     return this.#states;
-  }
-
-  async #count(): Promise<ReconcileResult> {
-    const counters = await this.#options.counters();
-    const peers = this.#caches.liveTunnels().flatMap(({ metadata: { name } }): [string, number][] => {
-      const counter = counters.get(refusedName(name));
-      return counter === undefined ? [] : [[name, counter.packets]];
-    });
-    this.#refusedPackets = new Map(peers);
-    return { requeueAfterMs: COUNT_MS };
   }
 
   #localRoutes(): string[] | undefined {

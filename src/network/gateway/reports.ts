@@ -86,8 +86,8 @@ export class Reports {
     for (const name of this.#reports.keys()) if (this.#news(name) !== undefined) this.controller.add(name);
   }
 
-  samples(refused: ReadonlyMap<string, number>): Map<string, TunnelSample> {
-    return new Map([...this.#reports].map(([name, report]) => [name, sampleOf(report, refused.get(name))]));
+  samples(): Map<string, TunnelSample> {
+    return new Map([...this.#reports].map(([name, report]) => [name, sampleOf(report)]));
   }
 
   #news(name: string): { tunnel: Tunnel; patch: StatusPatch; conditions: TunnelWanted[] } | undefined {
@@ -171,7 +171,7 @@ function reportOf(tunnel: Tunnel, round: Round, host: HostReport | undefined): R
   };
 }
 
-function sampleOf({ connection: { wireguard, probe } }: Report, refused?: number): TunnelSample {
+function sampleOf({ connection: { wireguard, probe } }: Report): TunnelSample {
   return {
     up: probe?.alive === true,
     ...(wireguard !== undefined && {
@@ -182,7 +182,6 @@ function sampleOf({ connection: { wireguard, probe } }: Report, refused?: number
     ...(probe?.rttMs !== undefined && { rttSeconds: probe.rttMs / 1000 }),
     ...(probe !== undefined && { loss: probe.lossPercent / 100 }),
     ...(probe?.mtu !== undefined && { mtu: probe.mtu }),
-    ...(refused !== undefined && { refusedPackets: refused }),
   };
 }
 
@@ -198,8 +197,6 @@ export interface TunnelSample {
   loss?: number;
   /** Bytes. */
   mtu?: number;
-  /** Since the host's rules for the peer changed last. */
-  refusedPackets?: number;
 }
 
 /** Where measurements are shown; see metrics.ts. */

@@ -14,11 +14,14 @@ import {
   refusedMetrics,
   silentNodesMetric,
   tunnelMetrics,
+  tunnelRefusedMetric,
 } from '../../../../src/network/metrics.ts';
 import { peeringMetrics } from '../../../../src/peering/metrics.ts';
 import { virtualNodeMetrics } from '../../../../src/provider/metrics.ts';
 import { ServerMetrics } from '../../../../src/server/kubelet/metrics.ts';
 import { WebhookMetrics } from '../../../../src/server/webhook/metrics.ts';
+
+const read = async (): Promise<Map<string, never>> => Promise.resolve(new Map<string, never>());
 
 /** What a role fills its registry with; test/integration/monitoring.test.ts asks the roles themselves. */
 const FILLED: Readonly<Record<MeasuredRole, (registry: Registry) => void>> = {
@@ -30,9 +33,10 @@ const FILLED: Readonly<Record<MeasuredRole, (registry: Registry) => void>> = {
   gateway: (registry) => {
     tunnelMetrics(registry);
     silentNodesMetric(registry);
-    refusedMetrics(registry, 'gateway');
+    refusedMetrics(registry, 'gateway', read);
+    tunnelRefusedMetric(registry, { peers: () => [], read });
   },
-  node: (registry) => void refusedMetrics(registry, 'node'),
+  node: (registry) => refusedMetrics(registry, 'node', read),
   peer: (registry) => {
     new ServerMetrics(registry);
     const facts = { node: () => undefined, pods: () => [], isReachable: () => false };

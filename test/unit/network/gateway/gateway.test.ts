@@ -54,6 +54,7 @@ interface Running {
   prober: FakeProber;
   events: string[];
   samples: () => ReadonlyMap<string, TunnelSample>;
+  peers: () => string[];
   address: () => string | undefined;
   stop: () => Promise<void>;
 }
@@ -91,7 +92,6 @@ async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
     responder: { setAddress: (given) => (address = given) },
     nodes: { knock: async () => Promise.resolve(true), show: () => undefined },
     lookUp: async () => Promise.resolve([]),
-    counters: async () => Promise.resolve(new Map([['refused_p', { packets: 7 }]])),
     clock,
     log: silentLogger,
     events: {
@@ -120,7 +120,15 @@ async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
     stopped = true;
     await lifecycle.stop();
   };
-  const all = { host, prober, events, samples: () => samples, address: () => address, stop };
+  const all = {
+    host,
+    prober,
+    events,
+    samples: () => samples,
+    address: () => address,
+    peers: () => gateway.peers(),
+    stop,
+  };
   running.push(all);
   return all;
 }
@@ -160,7 +168,7 @@ test('nothing is touched before our own ranges are known; then the host is set a
 test('a peer is dialled, probed and reported', async () => {
   await tellNetwork();
   const tunnel = seedTunnel('p');
-  const { host, prober, events, samples } = await start();
+  const { host, prober, events, samples, peers } = await start();
   const publicKey = tunnel.spec.peer?.publicKey ?? '';
   await clock.until('the peer is set', () => host.last?.wireguard?.peers[0]?.endpoint === '192.0.2.1:51820');
   expect(host.last?.wireguard?.peers[0]).toMatchObject({ publicKey, keepalive: 25 });
@@ -175,8 +183,9 @@ test('a peer is dialled, probed and reported', async () => {
   expect(status?.connection).toMatchObject({ gateway: 'n1', endpoint: '192.0.2.1:51820', rttMs: 1 });
   expect(status?.views).toEqual(tunnel.status?.views);
   await clock.until('an event', () => events.includes('p Normal TunnelReady'));
-  await clock.until('metrics', () => samples().get('p')?.refusedPackets === 7);
-  expect(samples().get('p')).toMatchObject({ up: true, receivedBytes: 5, mtu: 1400 });
+  await clock.until('metrics', () => samples().get('p')?.receivedBytes === 5);
+  expect(samples().get('p')).toMatchObject({ up: true, sentBytes: 6, mtu: 1400 });
+  expect(peers()).toEqual(['p']);
 });
 
 test('a peer is not probed before its routes are there, nor under another address', async () => {
