@@ -22,8 +22,7 @@ interface AgentLeaseOptions {
 
 /** Longer than a home API server is away for its own restart. Two thirds of it is a term, as long as until home counts as away. */
 const DEFAULT_SECONDS = 30;
-/** Shares of the Lease. A standby looks often: a Lease that was given up is to be taken soon. */
-const RENEWALS = 4;
+/** Share of the Lease. A standby looks often: a Lease that was given up is to be taken soon. */
 const LOOKS = 10;
 
 /**
@@ -52,7 +51,6 @@ export class AgentLease implements Component {
       name: agentLeaseName(nodeNameOf(virtualNode)),
       identity: processIdentity(config.identity),
       durationMs,
-      renewMs: durationMs / RENEWALS,
       retryMs: durationMs / LOOKS,
       isOver: hasEnded,
       outlastsSilence: true,

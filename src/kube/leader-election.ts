@@ -11,7 +11,7 @@ export interface LeaderElectionOptions extends LeaseOptions {
   renewDeadlineMs?: number;
   /** Time between two attempts; default a seventh of the duration. */
   retryMs?: number;
-  /** Time from one renewal to the next; default `retryMs`. */
+  /** Longest time from one renewal to the next; default a quarter of the duration. Each is an event for everybody who watches the Lease. */
   renewMs?: number;
   random?: Random;
   /**
@@ -31,6 +31,9 @@ export interface LeaderElectionOptions extends LeaseOptions {
   /** Called once, when leadership is lost after it was had, or could not be kept. The program then ends. */
   onLost: (reason: string) => void;
 }
+
+/** By which share of itself the time between renewals varies, so that leaders do not keep in step. */
+const RENEWALS_APART = 0.1;
 
 /**
  * One leader of many, by a Lease. `start` resolves on becoming leader.
@@ -116,13 +119,14 @@ export class LeaderElection implements Component {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, durationMs, log } = this.#options;
-    const { retryMs = durationMs / 7, renewMs = retryMs, random = systemRandom } = this.#options;
+    const { retryMs = durationMs / 7, renewMs = durationMs / 4, random = systemRandom } = this.#options;
     while (!signal.aborted && !this.#term.signal.aborted) {
       const had = this.#termEndsAt !== -Infinity;
-      let waitMs = retryMs;
+      let waitMs = spreadMs(retryMs, random);
       let problem = 'the lease could not be renewed in time';
       try {
-        if (await this.#attempt(signal)) waitMs = renewMs;
+        // How long an API server may be away depends on the longest of these times, and what they cost on their mean.
+        if (await this.#attempt(signal)) waitMs = renewMs * (1 - RENEWALS_APART * random());
       } catch (error) {
         if (signal.aborted) return;
         problem = errorMessage(error);
@@ -130,7 +134,7 @@ export class LeaderElection implements Component {
         else this.#complain('the lease cannot be taken', problem);
       }
       if (had && !this.leading && !this.#outlasts(problem)) continue;
-      await clock.sleep(spreadMs(waitMs, random), signal).catch(() => undefined);
+      await clock.sleep(waitMs, signal).catch(() => undefined);
     }
   }
 
