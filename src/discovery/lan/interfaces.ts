@@ -34,7 +34,10 @@ export function lanInterfaces(
 }
 
 /** All interfaces of the host, loopback and pods' too. */
-export const hostInterfaces = (): LanInterface[] => lanInterfaces(Object.keys(networkInterfaces()));
+export function hostInterfaces(): LanInterface[] {
+  const all = networkInterfaces();
+  return lanInterfaces(Object.keys(all), all);
+}
 
 function lanAddress(info: NetworkInterfaceInfo, loopbackToo: boolean): LanAddress[] {
   if (info.internal && !loopbackToo) return [];

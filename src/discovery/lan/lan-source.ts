@@ -55,7 +55,8 @@ export class LanSource implements CandidateSource {
   readonly #listeners = new Listeners<[clusterID: string]>();
   readonly onChange: Listeners<[clusterID: string]>['add'] = this.#listeners.add;
   readonly #told = new Map<string, Candidate>();
-  #onLinkTests: ((source: string) => boolean)[] = [];
+  /** Made when one is needed, since few packets are refused; anew after interfaces were read again. */
+  #onLinkTests: ((source: string) => boolean)[] | undefined;
   #service: OwnService | undefined;
   #conflictsAt: number[] = [];
   #cancelFollow = (): void => undefined;
@@ -145,11 +146,11 @@ export class LanSource implements CandidateSource {
   }
 
   async #follow(): Promise<void> {
-    const { clock, log, interfaces, listAllInterfaces = hostInterfaces } = this.#options;
+    const { clock, log, interfaces } = this.#options;
     const { listInterfaces = () => lanInterfaces(interfaces) } = this.#options;
     try {
       const now = listInterfaces();
-      this.#onLinkTests = listAllInterfaces().map(onLinkTest);
+      this.#onLinkTests = undefined;
       for (const [name, segment] of this.#segments) {
         if (now.some((iface) => iface.name === name)) continue;
         log.info('an interface has gone', { interface: name });
@@ -189,8 +190,14 @@ export class LanSource implements CandidateSource {
 
   /** Linux also hands a socket what came in by another interface. Such packets are not counted. */
   #refused(why: string, source: string): void {
-    if (why === 'OffLink' && this.#onLinkTests.some((onLink) => onLink(source))) return;
+    if (why === 'OffLink' && this.#isOnSomeLink(source)) return;
     this.#refusals.add(why, source);
+  }
+
+  #isOnSomeLink(source: string): boolean {
+    const { listAllInterfaces = hostInterfaces } = this.#options;
+    this.#onLinkTests ??= listAllInterfaces().map(onLinkTest);
+    return this.#onLinkTests.some((onLink) => onLink(source));
   }
 
   #isOwnAddress(address: string): boolean {
