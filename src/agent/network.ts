@@ -15,6 +15,7 @@ import { lookUpByDns, nameServersOfHost } from '../network/gateway/resolver.ts';
 import { StandbyFence } from '../network/gateway/standby-fence.ts';
 import { type HostNetwork, type Owner, TABLES } from '../network/host/host-config.ts';
 import { createHost } from '../network/host/host.ts';
+import { sentPackets } from '../network/host/link-packets.ts';
 import { listCounters } from '../network/host/nftables/table.ts';
 import { refusedMetrics, silentNodesMetric, tunnelMetrics, tunnelRefusedMetric } from '../network/metrics.ts';
 import { NodeNetwork } from '../network/node/node.ts';
@@ -22,7 +23,8 @@ import { TableCounters } from '../network/table-counters.ts';
 import { knock } from '../network/probe/probe-client.ts';
 import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
-import { systemSockets } from '../network/probe/sockets.ts';
+import { countingSockets, systemSockets } from '../network/probe/sockets.ts';
+import { Traffic } from '../network/probe/traffic.ts';
 import type { AgentParts } from './parts.ts';
 
 type Election = Pick<
@@ -91,7 +93,12 @@ export function gatewayComponents(
   const { parts, home, caches, host, metrics } = given;
   const { config, clock, log } = parts;
   const nodeName = nodeNameOf(config);
-  const sockets = systemSockets(clock);
+  const sockets = countingSockets(systemSockets(clock));
+  const { isFlowing } = new Traffic({
+    clock,
+    linkPackets: () => sentPackets(config.wireguardInterface),
+    probePackets: sockets.sentPackets,
+  });
   const events = new ClientEventRecorder({
     client: home,
     clock,
@@ -104,6 +111,7 @@ export function gatewayComponents(
     sockets,
     mtu: config.tunnelMtu,
     pathMtu: async (address) => host.pathMtu(address),
+    isFlowing,
     intervalMs: config.probeSeconds * 1000,
   });
   const responder = new Responder({ clock, log: log.named('probes'), sockets });

@@ -20,6 +20,7 @@ import { exportedTo } from '../exchange/document.ts';
 import type { HostConfig, HostNetwork, HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import { gatewayPlan } from '../plan/gateway.ts';
 import { AbroadPods } from './abroad-pods.ts';
+import { knockAgainMs, observeAgainMs } from './calm.ts';
 import { GatewayCaches } from './caches.ts';
 import { LastingReport } from './host-report.ts';
 import { TunnelKey } from './key.ts';
@@ -36,6 +37,7 @@ import {
   viewsOf,
 } from './peers.ts';
 import { Reports, type TunnelMetrics } from './reports.ts';
+import { differInNumbersOnly } from '../tunnel-numbers.ts';
 import type { Prober } from '../probe/prober.ts';
 import type { Responder } from '../probe/responder.ts';
 import { EndpointResolver, type LookUp } from './resolver.ts';
@@ -43,7 +45,7 @@ import { EndpointResolver, type LookUp } from './resolver.ts';
 export interface GatewayOptions extends ClusterBasics {
   caches: Caches;
   host: HostNetwork;
-  prober: Pick<Prober, 'setTargets' | 'results' | 'onChange'>;
+  prober: Pick<Prober, 'setTargets' | 'results' | 'onChange' | 'onMiss' | 'isCalm'>;
   responder: Pick<Responder, 'setAddress'>;
   nodes: Omit<NodeWatchOptions, 'log'>;
   lookUp: LookUp;
@@ -73,7 +75,6 @@ export interface GatewayOptions extends ClusterBasics {
 
 /** How often the host is set without any news, to put back what was removed unnoticed. */
 const RESYNC_MS = 30_000;
-const OBSERVE_MS = 1000;
 /** How soon the host is set again while WireGuard is not running or the kernel refuses something. */
 const PROBLEM_MS = 1000;
 /** How soon it is asked again whether we lead. Nothing tells of a Lease that is renewed late, and packets may be lost till then. */
@@ -91,7 +92,8 @@ type Key = 'key' | 'host' | 'observe' | 'routes' | 'nodes';
  *     routes   routes of others on this host, which views of peers avoid; apart from `key`, which does not wait for them
  *     nodes    knocks at every other node, through VXLAN; who does not answer is told beside the key
  *     host     caches ── plan ── host.set; again after any change, by us or by others
- *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second
+ *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second,
+ *              and every five while all peers answer
  *
  * It is started by the holder of the Lease only. Stopping leaves the host as it is.
  */
@@ -184,7 +186,9 @@ export class Gateway {
       return (): void => keys.forEach((key) => this.#add(key));
     };
     this.#subscriptions.add(
-      tunnels.onChange(wake('host', 'observe')),
+      tunnels.onChange((_, current, previous) => {
+        if (!differInNumbersOnly(current, previous)) wake('host', 'observe')();
+      }),
       network.onChange(wake('key', 'host')),
       published.onChange(wake('key')),
       privateKey.onChange(wake('key')),
@@ -194,6 +198,7 @@ export class Gateway {
       host.onChange(wake('host')),
       // The path MTU is part of the plan.
       prober.onChange(wake('observe', 'host')),
+      prober.onMiss(wake('observe')),
     );
     wake('key', 'host', 'observe', 'routes', 'nodes')();
   }
@@ -219,7 +224,7 @@ export class Gateway {
     if (network !== undefined && this.#report !== undefined && leading()) {
       if (await this.#nodes.look(network, nodeName)) this.#add('key');
     }
-    return { requeueAfterMs: probeSeconds * 1000 };
+    return { requeueAfterMs: knockAgainMs(probeSeconds, this.#nodes.isCalm) };
   }
 
   async #setHost(signal: AbortSignal): Promise<ReconcileResult> {
@@ -297,7 +302,7 @@ export class Gateway {
   }
 
   async #observe(): Promise<ReconcileResult> {
-    const { prober, nodeName, clock, mtu } = this.#options;
+    const { prober, nodeName, clock, mtu, probeSeconds } = this.#options;
     const network = this.#network();
     const tunnels = this.#caches.liveTunnels();
     const states = await this.#wireguardPeers();
@@ -332,7 +337,15 @@ export class Gateway {
       receivedMs: (tunnel) => this.#watch.receivedMs(tunnel),
     });
     this.#options.metrics.show(this.#reports.samples(), this.#report?.wireguard);
-    return { requeueAfterMs: OBSERVE_MS };
+    const requeueAfterMs = observeAgainMs({
+      probeSeconds,
+      tunnels: tunnels.length,
+      probed: led.length,
+      isAnswered: prober.isCalm,
+      isTold: this.#untold === '',
+      problems: this.#report?.problems.length,
+    });
+    return { requeueAfterMs };
   }
 
   /** Warns once of each peer, which may do so with every packet. */

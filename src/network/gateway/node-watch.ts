@@ -36,6 +36,11 @@ export class NodeWatch {
     return this.#misses && silentOf(this.#misses).slice(0, MOST_SILENT);
   }
 
+  /** Whether each node answered in the last round. */
+  get isCalm(): boolean {
+    return this.#misses !== undefined && [...this.#misses.values()].every((count) => count === 0);
+  }
+
   /** Asks each node once. Resolves to whether `silent` has changed. */
   async look(network: OwnNetwork, nodeName: string): Promise<boolean> {
     const { log, knock, show } = this.#options;

@@ -10,6 +10,8 @@ export const NUMBERS_MS = 10_000;
 export const ENDPOINT_MS = 5000;
 /** Numbers are written only when one of them has changed by this share of itself. */
 const NOTICEABLE = 0.2;
+/** A round trip of less varies by more than that from probe to probe. */
+const NOTICEABLE_RTT_MS = 2;
 /** In points of percent. */
 const NOTICEABLE_LOSS = 3;
 
@@ -91,12 +93,13 @@ function isDue(known: TunnelConnection, now: TunnelConnection, sinceWriteMs: num
 function hasChanged(known: TunnelConnection, now: TunnelConnection): boolean {
   if (known.handshake !== now.handshake) return true;
   if (Math.abs((known.lossPercent ?? 0) - (now.lossPercent ?? 0)) >= NOTICEABLE_LOSS) return true;
-  return (['rttMs', 'receivedBytes', 'sentBytes'] as const).some((key) => differsMuch(known[key], now[key]));
+  if (differsMuch(known.rttMs, now.rttMs, NOTICEABLE_RTT_MS)) return true;
+  return (['receivedBytes', 'sentBytes'] as const).some((key) => differsMuch(known[key], now[key], 0));
 }
 
-function differsMuch(known: number | undefined, now: number | undefined): boolean {
+function differsMuch(known: number | undefined, now: number | undefined, least: number): boolean {
   if (known === undefined || now === undefined) return known !== now;
-  return Math.abs(now - known) > NOTICEABLE * Math.max(Math.abs(known), Math.abs(now));
+  return Math.abs(now - known) > Math.max(least, NOTICEABLE * Math.max(Math.abs(known), Math.abs(now)));
 }
 
 /** A key that is gone becomes null (RFC 7396). */

@@ -10,6 +10,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import type { HostConfig, HostNetwork, HostProblem } from '../host/host-config.ts';
 import { nodePlan } from '../plan/node.ts';
+import { differInNumbersOnly } from '../tunnel-numbers.ts';
 
 interface NodeOptions extends Basics {
   caches: Caches;
@@ -83,7 +84,9 @@ export class NodeNetwork {
   #wire(): void {
     const wake = (): void => this.#add('host');
     this.#subscriptions.add(
-      this.#tunnels.onChange(wake),
+      this.#tunnels.onChange((_, current, previous) => {
+        if (!differInNumbersOnly(current, previous)) wake();
+      }),
       this.#network.onChange(wake),
       this.#lease.onChange(() => this.#followLease()),
       this.#options.host.onChange(wake),

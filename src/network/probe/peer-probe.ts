@@ -37,13 +37,19 @@ interface PeerProbeOptions {
   pathMtu: (address: string) => Promise<number | undefined>;
   /** Between two beats. */
   intervalMs: number;
-  /** Between two looks at what the kernel knows of the path. */
+  /** Between two looks at what the kernel knows of the path, while packets flow. */
   lookMs: () => number;
+  /** Whether anything but probes goes into the tunnels. */
+  isFlowing: () => boolean;
   random: Random;
   /** Called when `alive` or `mtu` has changed. */
   changed: () => void;
+  /** Called when a probe was not answered, after one that was. */
+  missed: () => void;
 }
 
+/** While nothing flows, one of so many beats also looks at what fits through. */
+const QUIET_BEATS = 4;
 /** After so many beats in a row without any answer, the peer is dead. */
 const DEAD_AFTER = 5;
 /** Copies of a probe whose loss means that the size in use is wrong. */
@@ -66,6 +72,8 @@ export class PeerProbe {
   /** Beats in a row without an answer from the responder, and those without one from its kernel either. */
   #unanswered = 0;
   #silent = 0;
+  #beats = 0;
+  #isLooking = false;
   #mtu: number | undefined;
   /** The largest packet that the kernel's path MTU leaves room for. */
   #room: number;
@@ -98,6 +106,11 @@ export class PeerProbe {
     };
   }
 
+  /** Whether the peer is alive and has answered the last probe. */
+  get isCalm(): boolean {
+    return this.#alive === true && this.#unanswered === 0;
+  }
+
   /** The same gateway has another endpoint. */
   moved(target: ProbeTarget): void {
     this.#target = target;
@@ -105,9 +118,9 @@ export class PeerProbe {
   }
 
   start(): void {
-    const { clock, random, intervalMs, lookMs } = this.#options;
+    const { clock, random, intervalMs } = this.#options;
     void this.#repeat(random() * (intervalMs / 4), () => spreadMs(intervalMs * 1.2, random), this.#beat);
-    void this.#repeat(0, lookMs, this.#look);
+    void this.#lookOften();
     this.#widenAt = clock.monotonic();
   }
 
@@ -132,26 +145,56 @@ export class PeerProbe {
   }
 
   /**
-   * Sends a small probe, and one of full size, since a path may swallow only large packets. Where the small probe before was not
+   * Sends a small probe, and one of full size, since a path may swallow only large packets; while nothing flows, not each time. Where the small probe before was not
    * answered, it also knocks at the peer's kernel, which answers while the agent there is being restarted.
    */
   readonly #beat = async (): Promise<void> => {
     const knock = this.#unanswered > 0 ? this.#options.asker.knock(this.#question()) : Promise.resolve(false);
-    const { rttMs, passing } = await this.#send(this.#mtu === undefined ? [] : [this.#mtu], 1);
+    const sizes = this.#sizesOfBeat();
+    const { rttMs, passing } = await this.#send(sizes, 1);
     if (this.#stop.signal.aborted) return;
     if (rttMs !== undefined) {
       this.#unanswered = 0;
       this.#answered(rttMs);
-      await this.#judgeSize(passing);
+      await this.#judgeSize(sizes, passing);
       return;
     }
     this.#unanswered += 1;
+    if (this.#unanswered === 1) this.#options.missed();
     // Loss cannot be measured while the responder is away.
     if (await knock) return this.#answered();
     this.#samples.missed();
     this.#silent += 1;
     if (this.#silent >= DEAD_AFTER && this.#alive !== false) this.#turn(false);
   };
+
+  #sizesOfBeat(): number[] {
+    const isFlowing = this.#options.isFlowing();
+    const isTurn = this.#beats % QUIET_BEATS === 0;
+    this.#beats += 1;
+    if (isFlowing) void this.#lookOften();
+    else if (isTurn) void this.#look();
+    return this.#mtu !== undefined && (isFlowing || isTurn) ? [this.#mtu] : [];
+  }
+
+  /** Looks again and again, for as long as packets flow. */
+  async #lookOften(): Promise<void> {
+    if (this.#isLooking) return;
+    const { clock, lookMs, isFlowing } = this.#options;
+    const { signal } = this.#stop;
+    this.#isLooking = true;
+    try {
+      do {
+        const next = clock.monotonic() + lookMs();
+        await this.#look();
+        await clock.sleep(Math.max(0, next - clock.monotonic()), signal);
+      } while (isFlowing());
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      this.#isLooking = false;
+    }
+  }
 
   /** The responder has answered after so many milliseconds. Undefined: the kernel of its host has answered. */
   #answered(rttMs?: number): void {
@@ -168,11 +211,11 @@ export class PeerProbe {
     this.#options.changed();
   }
 
-  /** After the peer has answered, and packets of these sizes have passed: whether the size in use is right. */
-  async #judgeSize(passing: ReadonlySet<number>): Promise<void> {
+  /** After the peer has answered, and of these sizes those have passed: whether the size in use is right. */
+  async #judgeSize(sent: readonly number[], passing: ReadonlySet<number>): Promise<void> {
     const mtu = this.#mtu;
     if (mtu === undefined) return this.#search();
-    if (!passing.has(mtu)) {
+    if (sent.length > 0 && !passing.has(mtu)) {
       const again = await this.#send([mtu], COPIES);
       if (again.rttMs !== undefined && !again.passing.has(mtu)) return this.#search();
     }
@@ -180,12 +223,12 @@ export class PeerProbe {
   }
 
   /** Routers tell the kernel of this host which packets of the tunnel are too large. wireguard-go does not use that. */
-  readonly #look = async (): Promise<void> => {
+  async #look(): Promise<void> {
     const before = this.#room;
     await this.#readRoom();
     if (this.#mtu !== undefined && this.#mtu > this.#room) this.#setMtu(this.#room);
     else if (this.#room > before) this.#widenAt = this.#options.clock.monotonic();
-  };
+  }
 
   async #readRoom(): Promise<void> {
     const { mtu, pathMtu } = this.#options;
@@ -248,7 +291,7 @@ export class PeerProbe {
     };
     const all = sizes.flatMap((size) => Array.from({ length: copies }, async () => send(size)));
     const rttMs = await asker.ask(this.#question());
-    if (rttMs === undefined) return { rttMs, passing };
+    if (rttMs === undefined || all.length === 0) return { rttMs, passing };
     const rest = new AbortController();
     const graceMs = Math.max(GRACE.leastMs, GRACE.ofRoundTrip * rttMs);
     const grace = clock.sleep(graceMs, rest.signal).catch(() => undefined);

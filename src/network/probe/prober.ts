@@ -13,13 +13,15 @@ export interface ProberOptions {
   mtu: number;
   /** What the kernel knows of the path to an endpoint; see `HostNetwork.pathMtu`. */
   pathMtu: (address: string) => Promise<number | undefined>;
+  /** Whether anything but probes goes into the tunnels; see traffic.ts. Default: always. */
+  isFlowing?: () => boolean;
   /** Between two probes of a peer. Default 1000. */
   intervalMs?: number;
   random?: Random;
 }
 
 const INTERVAL_MS = 1000;
-/** How often the kernel's path MTU is read. A flow that has lost a batch must not wait long: its own timers grow, and so would the gap. */
+/** How often the kernel's path MTU is read while packets flow. A flow that has lost a batch must not wait long: its own timers grow, and so would the gap. */
 const LOOK = { leastMs: 250, perPeerMs: 8 };
 
 /** Measures the way through the tunnels: whether a peer's gateway answers, how fast, and packets of which size. */
@@ -31,6 +33,9 @@ export class Prober implements Component {
   readonly #listeners = new Listeners<[clusterID: string]>();
   /** Calls back when `alive` or `mtu` of a peer has changed. */
   readonly onChange: Listeners<[clusterID: string]>['add'] = this.#listeners.add;
+  readonly #misses = new Listeners<[clusterID: string]>();
+  /** Calls back when a peer that has answered does not. */
+  readonly onMiss: Listeners<[clusterID: string]>['add'] = this.#misses.add;
   #running = false;
 
   constructor(options: ProberOptions) {
@@ -70,6 +75,11 @@ export class Prober implements Component {
     return results;
   }
 
+  /** Whether every peer has answered its last probe. */
+  get isCalm(): boolean {
+    return [...this.#probes.values()].every(({ isCalm }) => isCalm);
+  }
+
   #setTarget(target: ProbeTarget): void {
     const known = this.#probes.get(target.clusterID);
     if (known !== undefined) {
@@ -77,6 +87,7 @@ export class Prober implements Component {
       return;
     }
     const { clock, mtu, pathMtu, intervalMs = INTERVAL_MS, random = systemRandom } = this.#options;
+    const { isFlowing = () => true } = this.#options;
     const probe = new PeerProbe(target, {
       clock,
       asker: this.#asker,
@@ -85,7 +96,9 @@ export class Prober implements Component {
       intervalMs,
       random,
       lookMs: () => Math.max(LOOK.leastMs, LOOK.perPeerMs * this.#probes.size),
+      isFlowing,
       changed: () => this.#listeners.tell(target.clusterID),
+      missed: () => this.#misses.tell(target.clusterID),
     });
     this.#probes.set(target.clusterID, probe);
     if (this.#running) probe.start();

@@ -28,6 +28,33 @@ export interface ProbeSocket {
   close(): void;
 }
 
+/** Counts the packets that are sent with those sockets; what the kernel refuses to send is no packet. */
+export function countingSockets(
+  sockets: ProbeSockets,
+): ProbeSockets & { readonly sentPackets: () => number } {
+  let sent = 0;
+  return {
+    sentPackets: () => sent,
+    knock: sockets.knock,
+    async bind(address, port, listener) {
+      const socket = await sockets.bind(address, port, listener);
+      return {
+        close: () => socket.close(),
+        async send(bytes, to, toPort) {
+          // Counted before, so that the kernel's own count is never ahead.
+          sent += 1;
+          try {
+            await socket.send(bytes, to, toPort);
+          } catch (error) {
+            sent -= 1;
+            throw error;
+          }
+        },
+      };
+    },
+  };
+}
+
 /** The sockets of this machine. */
 export function systemSockets(clock: Clock): ProbeSockets {
   return { bind, knock: async (what) => knock(clock, what) };

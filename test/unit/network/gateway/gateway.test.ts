@@ -24,7 +24,9 @@ const TYPES = [tunnels, virtualNodes] as ResourceType<KubeObject>[];
 class FakeProber {
   targets: readonly ProbeTarget[] = [];
   readonly known = new Map<string, ProbeResult>();
+  isCalm = false;
   readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly misses: Set<(clusterID: string) => void> = new Set();
   setTargets(targets: readonly ProbeTarget[]): void {
     this.targets = targets;
   }
@@ -34,6 +36,10 @@ class FakeProber {
   onChange(listener: (clusterID: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+  onMiss(listener: (clusterID: string) => void): () => void {
+    this.misses.add(listener);
+    return () => this.misses.delete(listener);
   }
   answer(clusterID: string, result: Partial<ProbeResult> = {}): void {
     const now = clock.now();
@@ -186,6 +192,15 @@ test('a peer is dialled, probed and reported', async () => {
   await clock.until('metrics', () => samples().get('p')?.receivedBytes === 5);
   expect(samples().get('p')).toMatchObject({ up: true, sentBytes: 6, mtu: 1400 });
   expect(peers()).toEqual(['p']);
+  // While all is well WireGuard is read rarely, and at once when a probe is missed.
+  prober.isCalm = true;
+  await clock.advance(10_000);
+  const [first] = host.peers;
+  if (first !== undefined) host.peers = [{ ...first, receivedBytes: 8 }];
+  await clock.advance(0);
+  expect(samples().get('p')?.receivedBytes).toBe(5);
+  for (const listener of prober.misses) listener('p');
+  await clock.until('it is read', () => samples().get('p')?.receivedBytes === 8, 0);
 });
 
 test('a peer is not probed before its routes are there, nor under another address', async () => {
