@@ -108,12 +108,17 @@ export class PeerWatch {
       now: clock.monotonic(),
       announced: resolver.literal(peer.endpoints, forbidden),
       ...(probe !== undefined && {
-        answering: probe.alive && clock.now() - (probe.lastAnswerMs ?? -Infinity) < silenceMs,
+        answering:
+          probe.alive && (isHeard(probe) || clock.now() - (probe.lastAnswerMs ?? -Infinity) < silenceMs),
       }),
       ...present({ current, before, lastKnown }),
     });
   }
 }
+
+/** In a quiet tunnel probes are so rare that the last answer may be old though all is well. */
+const isHeard = ({ missed = 0, lastAnswerMs }: ProbeResult): boolean =>
+  missed === 0 && lastAnswerMs !== undefined;
 
 function isWithin(prefixes: readonly Prefix[], endpoint: string | undefined): boolean {
   const address = parseAddress(splitEndpoint(endpoint ?? '')?.host ?? '');

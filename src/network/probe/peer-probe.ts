@@ -27,6 +27,8 @@ export interface ProbeResult {
   mtu?: number;
   /** Milliseconds since 1970. */
   lastAnswerMs?: number;
+  /** Probes since then that were not answered. Absent: none. */
+  missed?: number;
 }
 
 interface PeerProbeOptions {
@@ -48,6 +50,11 @@ interface PeerProbeOptions {
   missed: () => void;
 }
 
+/**
+ * Beats while nothing flows and all is well. The first comes later than else, but those after one that was missed come at once, so
+ * that a peer is dead after 7 intervals at most, as else. All probes of a process share a grid: many peers wake it as often as one.
+ */
+const QUIET = { intervals: 2, gridOfInterval: 0.5 };
 /** While nothing flows, one of so many beats also looks at what fits through. */
 const QUIET_BEATS = 4;
 /** After so many beats in a row without any answer, the peer is dead. */
@@ -103,6 +110,7 @@ export class PeerProbe {
       ...(rttMs !== undefined && { rttMs }),
       ...(this.#mtu !== undefined && { mtu: this.#mtu }),
       ...(this.#lastAnswerMs !== undefined && { lastAnswerMs: this.#lastAnswerMs }),
+      ...(this.#silent > 0 && { missed: this.#silent }),
     };
   }
 
@@ -119,7 +127,8 @@ export class PeerProbe {
 
   start(): void {
     const { clock, random, intervalMs } = this.#options;
-    void this.#repeat(random() * (intervalMs / 4), () => spreadMs(intervalMs * 1.2, random), this.#beat);
+    this.#beats = Math.floor(random() * QUIET_BEATS);
+    void this.#repeat(random() * (intervalMs / 4), this.#beat);
     void this.#lookOften();
     this.#widenAt = clock.monotonic();
   }
@@ -128,20 +137,29 @@ export class PeerProbe {
     this.#stop.abort();
   }
 
-  /** Repeats a step, measured from start to start, but never runs two at a time. */
-  async #repeat(firstMs: number, everyMs: () => number, step: () => Promise<void>): Promise<void> {
+  /** Measured from start to start, but never runs two at a time. */
+  async #repeat(firstMs: number, step: () => Promise<void>): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stop;
     try {
       await clock.sleep(firstMs, signal);
       while (!signal.aborted) {
-        const next = clock.monotonic() + everyMs();
+        const began = clock.monotonic();
         await step();
-        await clock.sleep(Math.max(0, next - clock.monotonic()), signal);
+        await clock.sleep(Math.max(0, this.#nextBeat(began) - clock.monotonic()), signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  /** Monotonic. */
+  #nextBeat(began: number): number {
+    const { intervalMs, random, isFlowing } = this.#options;
+    if (isFlowing()) return began + spreadMs(intervalMs * 1.2, random);
+    if (!this.isCalm) return began + intervalMs;
+    const grid = intervalMs * QUIET.gridOfInterval;
+    return Math.floor((began + intervalMs * QUIET.intervals) / grid) * grid;
   }
 
   /**

@@ -209,3 +209,21 @@ test('an endpoint taken back is left', () => {
 test('behind NAT the mapping is kept open more often', () => {
   expect([keepaliveSeconds(true), keepaliveSeconds(false)]).toEqual([25, 5]);
 });
+
+test('a peer that missed no probe is heard, however old its last answer; one that missed some is not for long', async () => {
+  const clock = new FakeClock();
+  const watch = new PeerWatch({ clock, resolver: { literal: (given) => [...given] }, silenceMs: 2500 });
+  const tunnel = tunnelOf('p');
+  const { peer } = tunnel.spec;
+  const endpoint = '198.51.100.7:4';
+  const states = [{ publicKey: peer?.publicKey ?? '', receivedBytes: 9, sentBytes: 9, endpoint }];
+  const probe = { alive: true, since: 0, lossPercent: 0, lastAnswerMs: clock.now() };
+  const seen = (more: { missed?: number }): string | undefined => {
+    watch.observe({ tunnels: [tunnel], states, probes: new Map([['p', { ...probe, ...more }]]), own: [] });
+    return watch.endpointOf('p');
+  };
+  expect(seen({})).toBe(endpoint);
+  await clock.advance(30_000);
+  expect(seen({})).toBe(endpoint);
+  expect(seen({ missed: 1 })).not.toBe(endpoint);
+});
