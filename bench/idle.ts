@@ -13,7 +13,7 @@ import { Lab } from '../lab/lab.ts';
 import { processesOn } from '../lab/node-processes.ts';
 import { auditOf, CITIES, raiseIdleBed } from './idle/bed.ts';
 import {
-  familyOf,
+  familiesOf,
   idleMemory,
   idleRate,
   idleSample,
@@ -48,9 +48,8 @@ const PROGRAMS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])
 
 function restingIn(lab: Lab): Resting[] {
   return CITIES.flatMap((city) => {
-    const pids = new Set(lab.cluster(city).nodes.flatMap((node) => processesOn(node).map(({ pid }) => pid)));
-    const all = new Set([...pids].flatMap(familyOf));
-    return [...all].flatMap((pid) => {
+    const pids = lab.cluster(city).nodes.flatMap((node) => processesOn(node).map(({ pid }) => pid));
+    return [...familiesOf(pids)].flatMap((pid) => {
       const name = nameOf(pid);
       return name === undefined ? [] : [{ city, name, pid }];
     });

@@ -84,16 +84,17 @@ export function idleMemory(pid: number): IdleMemory {
   };
 }
 
-/** The process and its children that run, which a role starts and keeps. */
-export function familyOf(pid: number): number[] {
+/** These processes and their children that run, which a role starts and keeps. */
+export function familiesOf(pids: Iterable<number>): Set<number> {
+  const family = new Set(pids);
   const parents = readdirSync('/proc')
     .filter((name) => /^\d+$/u.test(name))
-    .map((name) => [Number(name), parentOf(name)] as const);
-  const below = (of: number): number[] => [
-    of,
-    ...parents.filter(([, parent]) => parent === of).flatMap(([child]) => below(child)),
-  ];
-  return below(pid);
+    .map((name) => [Number(name), parentOf(name) ?? 0] as const);
+  for (let before = -1; before !== family.size;) {
+    before = family.size;
+    for (const [pid, parent] of parents) if (family.has(parent)) family.add(pid);
+  }
+  return family;
 }
 
 function parentOf(pid: string): number | undefined {
