@@ -21,7 +21,7 @@ import {
   type IdleRate,
   type IdleSample,
 } from './idle/figures.ts';
-import { table } from './statistics.ts';
+import { table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
   options: {

@@ -1,7 +1,7 @@
 /** What a process that rests costs, from what the kernel counts: plain numbers, for any process. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-import { processFigures } from '../process-figures.ts';
+import { processFigures } from '../frame/process-figures.ts';
 
 /** Counts since the process began. Threads that have ended are missing from `cpuNs` and `wakeUps`. */
 export interface IdleSample {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-import { table } from '../statistics.ts';
+import { table } from '../frame/statistics.ts';
 import { idleRate, idleSample, type IdleRate } from './figures.ts';
 
 const { values } = parseArgs({
