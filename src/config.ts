@@ -1,3 +1,4 @@
+import { AGENTS_CHOICES, type AgentsChoice, DEFAULT_AGENTS } from './api/agents-choice.ts';
 import { isOwnClusterName, OWN_CLUSTER_NAME_FORM } from './api/forms.ts';
 import { type LabelSelector, readSelector } from './api/label-selector.ts';
 import { DEFAULT_RESTORED_KEEP_SECONDS } from './api/virtual-node.ts';
@@ -47,6 +48,8 @@ export interface AgentConfig {
   clusterDomain: string | undefined;
   /** Role `cluster`: image of the agents that it starts; default: those agents run inside this process (role `all`). */
   agentImage: string | undefined;
+  /** Role `cluster`: whether each provider gets an agent of its own, the default, or all share one. */
+  agents: AgentsChoice;
   /** Role `cluster`: PriorityClass of those agents. */
   agentPriorityClass: string | undefined;
   /** Role `cluster`: how long the tokens that peers get are valid; default 3600 s. */
@@ -125,11 +128,12 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'log-level': `one of ${LOG_LEVELS.join(', ')} (default ${DEFAULT_LOG_LEVEL})`,
   'ops-port': 'port of /metrics, /livez and /readyz (default 8080)',
   'virtual-node': 'peer: name of the VirtualNode to serve, or several: A,B,...',
-  'node-address': 'peer: address at which the home API server reaches this agent (default $POD_IP)',
-  'kubelet-port': 'peer: port of the kubelet API (default 10250)',
-  'tls-cert-file': 'peer: serving certificate of the kubelet API (default: a CertificateSigningRequest)',
-  'tls-private-key-file': 'peer: its key',
-  'client-ca-file': 'peer: authorities of client certificates (default: the cluster’s)',
+  'node-address': 'peer, peers: address at which the home API server reaches this agent (default $POD_IP)',
+  'kubelet-port': 'peer, peers: port of the kubelet API (default 10250)',
+  'tls-cert-file':
+    'peer, peers: serving certificate of the kubelet API (default: a CertificateSigningRequest)',
+  'tls-private-key-file': 'peer, peers: its key',
+  'client-ca-file': 'peer, peers: authorities of client certificates (default: the cluster’s)',
   'system-namespace':
     'cluster, gateway: where Secrets, Leases and the announcement are (default $POD_NAMESPACE)',
   'cluster-name': 'cluster: what people call this cluster, a DNS label (default "cluster")',
@@ -139,14 +143,16 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'home-api-server':
     'cluster: HOST:PORT at which offloaded pods reach this API server (default: through the tunnel)',
   'cluster-dns':
-    'cluster, peer: ADDRESS,... of this cluster’s DNS for offloaded pods (default: as the agent’s own pod asks)',
-  'cluster-domain': 'cluster, peer: domain of this cluster (default: as the agent’s own pod searches)',
+    'cluster, peer, peers: ADDRESS,... of this cluster’s DNS for offloaded pods (default: as the agent’s own pod asks)',
+  'cluster-domain': 'cluster, peer, peers: domain of this cluster (default: as the agent’s own pod searches)',
   'agent-image': 'cluster: image of the agents that it starts',
+  agents: 'cluster: perPeer, a pod for each provider, or shared, one for all (default perPeer)',
   'agent-priority-class': 'cluster: PriorityClass of those agents',
   'credential-seconds': 'cluster: life of the tokens given to peers (default 3600)',
   'drain-seconds':
     'cluster: how long PodDisruptionBudgets hold up the end of a peering or of offloading (default 300)',
-  'restored-keep-seconds': 'cluster, peer: life of pods over there that a restored backup lost (default 600)',
+  'restored-keep-seconds':
+    'cluster, peer, peers: life of pods over there that a restored backup lost (default 600)',
   'webhook-port': 'cluster: port of the admission webhook (default 9443; all: a free one)',
   dashboard: 'cluster: on or off: whether to serve the dashboard, on loopback only (default off)',
   'dashboard-port': 'cluster: its port (default 8090)',
@@ -172,7 +178,8 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'wireguard-interface': 'gateway, node: name of the WireGuard interface (default "tributary")',
   'tunnel-endpoint': 'gateway: HOST:PORT,... at which peers dial it, or "none" (default: the node’s address)',
   'tunnel-mtu': 'gateway, node: largest packet on WireGuard in bytes (default 1420)',
-  'lease-seconds': 'cluster, gateway, peer: after so many seconds another takes over (default 15, peer 30)',
+  'lease-seconds':
+    'cluster, gateway, peer, peers: after so many seconds another takes over (default 15, peer 30)',
   'probe-seconds':
     'gateway: seconds between probes of each peer, twice as long while its tunnel is quiet (default 1)',
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
@@ -209,6 +216,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     ...apiServersOf(options, mistakes),
     ...dnsOf(options, read),
     agentImage: options['agent-image'],
+    agents: choice('agents', AGENTS_CHOICES, DEFAULT_AGENTS),
     agentPriorityClass: options['agent-priority-class'],
     // The API server refuses to issue tokens that live less than ten minutes.
     credentialSeconds: seconds('credential-seconds', 3600, 600),

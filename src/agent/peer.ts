@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import type { AgentConfig } from '../config.ts';
 import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createClient } from '../kube/http-client.ts';
@@ -22,11 +23,7 @@ const MAX_PORT = 65_535;
 export async function startPeer(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock } = parts;
   const names = virtualNodeNames(config.virtualNode);
-  const address = required(
-    config.nodeAddress,
-    'say where the API server reaches this agent: --node-address or $POD_IP',
-  );
-  if (isIP(address) === 0) throw new TributaryError('Invalid', `"${address}" is no address: --node-address`);
+  const address = nodeAddressOf(config);
   if (config.kubeletPort + names.length - 1 > MAX_PORT) {
     throw new TributaryError('Invalid', `there are no ${names.length} ports from ${config.kubeletPort} on`);
   }
@@ -62,9 +59,15 @@ function virtualNodeNames(text: string | undefined): string[] {
   return names;
 }
 
-function required(value: string | undefined, message: string): string {
-  if (value === undefined || value === '') throw new TributaryError('Invalid', message);
-  return value;
+/** Throws Invalid where there is none. */
+export function nodeAddressOf({ nodeAddress = '' }: Pick<AgentConfig, 'nodeAddress'>): string {
+  if (nodeAddress === '') {
+    const message = 'say where the API server reaches this agent: --node-address or $POD_IP';
+    throw new TributaryError('Invalid', message);
+  }
+  if (isIP(nodeAddress) === 0)
+    throw new TributaryError('Invalid', `"${nodeAddress}" is no address: --node-address`);
+  return nodeAddress;
 }
 
 type Served = Pick<ServedNode, 'agent' | 'failed' | 'name' | 'start' | 'stop'>;

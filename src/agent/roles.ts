@@ -4,7 +4,7 @@
  */
 import type { Agent, AgentParts } from './parts.ts';
 
-export type Role = 'all' | 'cluster' | 'gateway' | 'node' | 'peer';
+export type Role = 'all' | 'cluster' | 'gateway' | 'node' | 'peer' | 'peers';
 
 type StartRole = (parts: AgentParts, signal: AbortSignal) => Promise<Agent>;
 
@@ -15,4 +15,5 @@ export const ROLES: Readonly<Record<Role, StartRole>> = {
   gateway: async (parts, signal) => (await import('./gateway.ts')).startGateway(parts, signal),
   node: async (parts, signal) => (await import('./node.ts')).startNode(parts, signal),
   peer: async (parts, signal) => (await import('./peer.ts')).startPeer(parts, signal),
+  peers: async (parts, signal) => (await import('./peers.ts')).startPeers(parts, signal),
 };

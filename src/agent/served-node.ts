@@ -28,18 +28,19 @@ export async function keepServing(options: KeepServingOptions, signal: AbortSign
   const failed =
     onFailure ?? ((error: unknown) => log.error('the agent could not start', { error: errorMessage(error) }));
   while (!signal.aborted) {
-    const agent = open();
+    let agent: VirtualNodeAgent | undefined;
     try {
+      agent = open();
       await agent.start(signal);
       log.info('agent started');
       onStarted?.();
       await whenAborted(AbortSignal.any([signal, agent.lost]));
     } catch (error) {
-      if (!signal.aborted && !agent.lost.aborted) failed(error);
+      if (!signal.aborted && agent?.lost.aborted !== true) failed(error);
     } finally {
-      if (agent.lost.aborted)
+      if (agent?.lost.aborted === true)
         log.warn('another agent has taken over', { reason: errorMessage(agent.lost.reason) });
-      await agent.stop();
+      await agent?.stop();
       close();
     }
     await clock.sleep(RETRY_MS, signal).catch(() => undefined);

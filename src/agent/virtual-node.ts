@@ -30,6 +30,7 @@ import { ServerMetrics } from '../server/kubelet/metrics.ts';
 import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
 import { KubeletServer } from '../server/kubelet/server.ts';
 import { NodePorts } from '../server/node-ports/node-ports.ts';
+import type { NodePortSources } from '../server/node-ports/sources.ts';
 import { VERSION } from '../version.ts';
 import { AgentLease } from './agent-lease.ts';
 import { kubeletBackend } from './kubelet-backend.ts';
@@ -64,6 +65,10 @@ interface VirtualNodeOptions {
   metrics: () => Promise<string>;
   /** It answers on the node ports of Services; at an address that no kube-proxy looks after. */
   servesNodePorts?: boolean;
+  /** Likewise, together with all virtual nodes of the process. */
+  nodePorts?: NodePortSources;
+  /** Its account may read all virtual nodes, their Nodes and Tunnels, and the process needs many of them. */
+  sharesWatches?: boolean;
   /** This process approves serving certificates. */
   approves?: boolean;
 }
@@ -79,6 +84,7 @@ export class VirtualNodeAgent implements Component {
   #lease: AgentLease | undefined;
   #lifecycle: Lifecycle | undefined;
   #kubelet: KubeletServer | undefined;
+  #provider: Provider | undefined;
 
   constructor(options: VirtualNodeOptions) {
     this.#options = options;
@@ -104,6 +110,13 @@ export class VirtualNodeAgent implements Component {
   /** What it waits for while it starts; undefined when all is up. */
   get starting(): string | undefined {
     return this.#lifecycle === undefined ? 'waiting for the VirtualNode' : this.#lifecycle.starting;
+  }
+
+  /** The VirtualNode is gone, and its Node, too: nothing is left to do at home. */
+  get isOver(): boolean {
+    const { virtualNodes: own, nodes, nodeName } = this.#provider ?? {};
+    if (own?.synced !== true || nodes?.synced !== true || nodeName === undefined) return false;
+    return own.get(this.name) === undefined && nodes.get(nodeName) === undefined;
   }
 
   get order(): string[] {
@@ -150,12 +163,17 @@ export class VirtualNodeAgent implements Component {
 
   /** Undefined unless the foreign cluster is a peer: only peers have a Tunnel. */
   #network(virtualNode: VirtualNode): TunnelView | undefined {
-    const { parts, home, caches } = this.#options;
+    const { parts, home, caches, sharesWatches = false } = this.#options;
     const { clock, log } = parts;
     const provider = virtualNode.metadata.labels?.[LABEL_PROVIDER];
     if (provider === undefined) return undefined;
-    // Its account may read no other Tunnel.
-    const own = caches.of(tunnels, { list: { fieldSelector: `metadata.name=${provider}` } });
+    // The account of one that people have set up may read no other Tunnel.
+    const own = caches.of(
+      tunnels,
+      sharesWatches
+        ? { only: ({ metadata }) => metadata.name === provider }
+        : { list: { fieldSelector: `metadata.name=${provider}` } },
+    );
     return new TunnelView({ home, provider, tunnels: own, clock, log });
   }
 
@@ -192,6 +210,7 @@ export class VirtualNodeAgent implements Component {
       clock,
       log,
     });
+    this.#provider = provider;
     const { nodeName, nodes, homePods, contact } = provider;
     virtualNodeMetrics(registry, {
       nodeName,
@@ -239,10 +258,13 @@ export class VirtualNodeAgent implements Component {
   }
 
   #nodePorts(provider: Provider): Component[] {
-    const { parts, address: host, servesNodePorts = false } = this.#options;
+    const { parts, address: host, servesNodePorts = false, nodePorts: together } = this.#options;
     const { clock, log } = parts;
-    if (!servesNodePorts) return [];
     const { nodePorts } = provider;
+    if (together !== undefined) {
+      return [together.partOf({ list: () => nodePorts.list(), onChange: nodePorts.onChange })];
+    }
+    if (!servesNodePorts) return [];
     return [
       new NodePorts({
         host,

@@ -22,6 +22,8 @@ export const MAX_LABEL_LENGTH = 63;
 
 /** Objects of an agent are named `tributary-peer-<VirtualNode>`, and that name must fit into a label. */
 export const AGENT_NAME_PREFIX = 'tributary-peer-';
+/** Of the one agent that serves all providers, where people have chosen that: its Deployment and its account. */
+export const PEERS_NAME = 'tributary-peers';
 export const MAX_VIRTUAL_NODE_NAME: number = MAX_LABEL_LENGTH - AGENT_NAME_PREFIX.length;
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;

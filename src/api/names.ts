@@ -7,6 +7,10 @@ const OWN_DOMAIN = /^([^/]*\.)?tributary\.dev\//u;
 /** Whether a key of a label or an annotation is ours, also in a domain below. */
 export const isOwnKey = (key: string): boolean => OWN_DOMAIN.test(key);
 
+/** On a VirtualNode that the one agent of all providers serves, role `peers`: always `peers`. */
+export const LABEL_AGENT = 'tributary.dev/agent';
+export const AGENT_OF_ALL = 'peers';
+
 /** On each namespace: its name. The API server sets it, and nobody else can. */
 export const LABEL_NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 

@@ -15,6 +15,7 @@ const SUMMARIES: Readonly<Record<Role, string>> = {
   gateway: 'Tunnels to other clusters, and discovery on the LAN.',
   node: 'Routes of one node to the gateway.',
   peer: 'The agent of a virtual node.',
+  peers: 'The agent of all virtual nodes, where one for all was chosen.',
   all: 'All of these in one process.',
 };
 

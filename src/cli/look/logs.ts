@@ -1,6 +1,6 @@
 /** `tributary logs`: logs of our own pods, through the API server. */
 import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
-import { APP_NAME, LABEL_APP_INSTANCE, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { APP_NAME, LABEL_APP_INSTANCE, LABEL_APP_NAME, PEERS_NAME } from '../../api/manifest.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -28,7 +28,7 @@ interface LogsArguments {
 }
 
 /** An agent is named by its peer. */
-const ROLES = ['cluster', 'gateway', 'node'];
+const ROLES = ['cluster', 'gateway', 'node', 'peers'];
 
 export const logsCommand: Command = clusterCommand({
   name: 'logs',
@@ -37,7 +37,7 @@ export const logsCommand: Command = clusterCommand({
   arguments: [
     {
       name: 'ROLE|PEER',
-      text: 'cluster, gateway or node; or the agent of a peer, by its name or ClusterID',
+      text: 'cluster, gateway, node or peers; or the agent of a peer, by its name or ClusterID',
       isOptional: true,
       words: ROLES,
       names: 'foreignclusters',
@@ -160,7 +160,7 @@ function peerOf(clusters: readonly ForeignCluster[], whose: string): ForeignClus
   try {
     return findCluster(clusters, whose);
   } catch (cause) {
-    const what = `"${whose}" is no role (cluster, gateway or node), and as a peer it cannot be found`;
+    const what = `"${whose}" is no role (cluster, gateway, node or peers), and as a peer it cannot be found`;
     throw new TributaryError('NotFound', what, { cause });
   }
 }
@@ -179,6 +179,9 @@ async function agentOf(whose: string, ours: readonly Pod[], { client, signal }: 
   const id = idOf(peerOf(list?.items ?? [], whose));
   const found = ours.filter(({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === id && id !== undefined);
   if (found.length > 0) return found;
+  // One agent may serve all peers.
+  const ofAll = ours.filter(({ metadata }) => metadata.labels?.[LABEL_APP_INSTANCE] === PEERS_NAME);
+  if (ofAll.length > 0) return ofAll;
   throw new TributaryError(
     'NotFound',
     `no agent of ${whose} runs here: it lends nothing to this cluster, or its agent is in a role "all"`,

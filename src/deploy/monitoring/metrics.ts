@@ -14,7 +14,7 @@ import { VIRTUAL_NODE_METRICS } from '../../provider/metrics.ts';
 import { KUBELET_METRICS } from '../../server/kubelet/metrics.ts';
 import { WEBHOOK_METRICS } from '../../server/webhook/metrics.ts';
 
-export const MEASURED_ROLES = ['cluster', 'gateway', 'node', 'peer'] as const;
+export const MEASURED_ROLES = ['cluster', 'gateway', 'node', 'peer', 'peers'] as const;
 /** Role `all` shows what all of them show. */
 export type MeasuredRole = (typeof MEASURED_ROLES)[number];
 
@@ -27,14 +27,14 @@ interface Family {
 
 export const FAMILIES: readonly Family[] = [
   { title: 'Peerings', metrics: PEERING_METRICS, roles: ['cluster'] },
-  { title: 'Virtual nodes', metrics: VIRTUAL_NODE_METRICS, roles: ['peer'] },
+  { title: 'Virtual nodes', metrics: VIRTUAL_NODE_METRICS, roles: ['peer', 'peers'] },
   { title: 'Tunnels', metrics: TUNNEL_METRICS, roles: ['gateway'] },
   { title: 'Nodes behind the gateway', metrics: { silent: SILENT_NODES }, roles: ['gateway'] },
   { title: 'WireGuard of the gateway', metrics: { by: WIREGUARD }, roles: ['gateway'] },
   { title: 'Packets that were dropped', metrics: { packets: REFUSED_PACKETS }, roles: ['gateway', 'node'] },
   { title: 'Networks of peers', metrics: EXCHANGE_METRICS, roles: ['cluster'] },
   { title: 'Admission webhook', metrics: WEBHOOK_METRICS, roles: ['cluster'] },
-  { title: 'Kubelet API', metrics: KUBELET_METRICS, roles: ['peer'] },
+  { title: 'Kubelet API', metrics: KUBELET_METRICS, roles: ['peer', 'peers'] },
   { title: 'Controllers', metrics: CONTROLLER_METRICS, roles: MEASURED_ROLES },
   { title: 'Processes', metrics: PROCESS_METRICS, roles: MEASURED_ROLES },
 ];

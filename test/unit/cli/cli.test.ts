@@ -60,7 +60,7 @@ test.each([
   ['constructor', 'unknown command "constructor"', 'tributary'],
   ['token', 'say which: create, list, delete', 'tributary token'],
   ['token crate', 'unknown command "crate"; did you mean create?', 'tributary token'],
-  ['run', 'say which: cluster, gateway, node, peer, all', 'tributary run'],
+  ['run', 'say which: cluster, gateway, node, peer, peers, all', 'tributary run'],
   ['run clustr', 'unknown command "clustr"; did you mean cluster?', 'tributary run'],
   ['peer', 'ENDPOINT is missing, or --to-context', 'tributary peer'],
   ['unpeer', 'NAME|CLUSTER_ID is missing', 'tributary unpeer'],

@@ -130,7 +130,7 @@ const IN_THE_LINE: readonly Mistake[] = [
   ['version --short', 2, 'unknown option "--short"'],
   ['completion', 2, 'SHELL is missing'],
   ['completion csh', 2, 'SHELL must be one of bash, zsh, fish, not "csh"'],
-  ['run', 2, 'say which: cluster, gateway, node, peer, all'],
+  ['run', 2, 'say which: cluster, gateway, node, peer, peers, all'],
   ['run clustr', 2, 'unknown command "clustr"; did you mean cluster?'],
   ['run cluster now', 2, 'unexpected argument "now"'],
   ['run cluster --pod-cidrs 10.0.0.0/8', 2, 'unknown option "--pod-cidrs"; did you mean --pod-cidr?'],
@@ -163,6 +163,8 @@ const OF_ROLES: readonly (readonly [
     '$TRIBUTARY_LOG_LEVEL must be one of debug, info, warn, error, not "loud"',
     { TRIBUTARY_LOG_LEVEL: 'loud' },
   ],
+  ['cluster', '--agents one', '--agents must be one of perPeer, shared, not "one"'],
+  ['peers', '', 'say where the API server reaches this agent: --node-address or $POD_IP'],
   ['cluster', '--log-level loud', '--log-level must be one of debug, info, warn, error, not "loud"'],
   [
     'cluster',

@@ -23,6 +23,12 @@ import { WebhookMetrics } from '../../../../src/server/webhook/metrics.ts';
 
 const read = async (): Promise<Map<string, never>> => Promise.resolve(new Map<string, never>());
 
+function fillPeer(registry: Registry): void {
+  new ServerMetrics(registry);
+  const facts = { node: () => undefined, pods: () => [], isReachable: () => false };
+  virtualNodeMetrics(registry, { nodeName: 'milan', ...facts });
+}
+
 /** What a role fills its registry with; test/integration/monitoring.test.ts asks the roles themselves. */
 const FILLED: Readonly<Record<MeasuredRole, (registry: Registry) => void>> = {
   cluster: (registry) => {
@@ -37,11 +43,8 @@ const FILLED: Readonly<Record<MeasuredRole, (registry: Registry) => void>> = {
     tunnelRefusedMetric(registry, { peers: () => [], read });
   },
   node: (registry) => refusedMetrics(registry, 'node', read),
-  peer: (registry) => {
-    new ServerMetrics(registry);
-    const facts = { node: () => undefined, pods: () => [], isReachable: () => false };
-    virtualNodeMetrics(registry, { nodeName: 'milan', ...facts });
-  },
+  peer: fillPeer,
+  peers: fillPeer,
 };
 
 test.each(Object.keys(FILLED) as MeasuredRole[])(
