@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 
 import { CLUSTER_LEASE } from '../api/manifest.ts';
 import { PodLauncher } from '../deploy/launcher.ts';
+import { SharedLauncher } from '../deploy/shared-launcher.ts';
 import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
@@ -129,7 +130,8 @@ function podLauncher({ parts: { config, clock, log }, acting }: Shared): AgentLa
   const { agentImage: image, agentPriorityClass: priorityClassName, logLevel } = config;
   const { clusterDns, clusterDomain, restoredKeepSeconds } = config;
   if (image === undefined) throw new TributaryError('Invalid', 'name the image of the agents: --agent-image');
-  return new PodLauncher({
+  const Launcher = config.agents === 'shared' ? SharedLauncher : PodLauncher;
+  return new Launcher({
     home: acting,
     image,
     ...(priorityClassName !== undefined && { priorityClassName }),

@@ -97,11 +97,11 @@ export interface Grant {
   /** Absent: cluster-wide. */
   namespace?: string;
   labels: Record<string, string>;
-  account: AccountRef | AccountsOf;
+  account: AccountRef | AccountsOf | readonly AccountRef[];
   rules: PolicyRule[];
 }
 
-/** The pair of objects that gives these rules to the account and to nobody else. */
+/** The pair of objects that gives these rules to the account, or to each of several, and to nobody else. */
 export function forgeGrant(grant: Grant): [ManifestOf<Role>, ManifestOf<RoleBinding>] {
   const kind = grant.namespace === undefined ? 'ClusterRole' : 'Role';
   return [
@@ -136,11 +136,11 @@ export function forgeBinding(
     kind: grant.namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
     metadata: metadataOf(grant),
     roleRef: { apiGroup: RBAC_GROUP, ...role },
-    subjects: [subjectOf(grant.account)],
+    subjects: [grant.account].flat().map(subjectOf),
   };
 }
 
-const subjectOf = (account: Grant['account']): NonNullable<RoleBinding['subjects']>[number] =>
+const subjectOf = (account: AccountRef | AccountsOf): NonNullable<RoleBinding['subjects']>[number] =>
   'accountsOf' in account
     ? { kind: 'Group', apiGroup: RBAC_GROUP, name: `system:serviceaccounts:${account.accountsOf}` }
     : { kind: 'ServiceAccount', ...account };

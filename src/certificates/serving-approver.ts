@@ -1,5 +1,5 @@
-import { AGENT_NAME_PREFIX, AGENTS_NAMESPACE } from '../api/manifest.ts';
-import { LABEL_PROVIDER } from '../api/names.ts';
+import { AGENT_NAME_PREFIX, AGENTS_NAMESPACE, PEERS_NAME } from '../api/manifest.ts';
+import { AGENT_OF_ALL, LABEL_AGENT, LABEL_PROVIDER } from '../api/names.ts';
 import { nodeNameOf } from '../api/node-labels.ts';
 import { certificateSigningRequests, pods } from '../api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
@@ -163,12 +163,16 @@ export class AgentApprover {
   }
 }
 
-/** A virtual node that was made from an offer is served by the agent of its provider, any other by an agent of its own name. */
+/**
+ * A virtual node that was made from an offer is served by the agent of its provider, or by the one of all if it is labelled so; any other
+ * by an agent of its own name.
+ */
 export function servedNode(node: VirtualNode, systemNamespace: string): ServedNode {
-  const provider = node.metadata.labels?.[LABEL_PROVIDER];
+  const { [LABEL_PROVIDER]: provider, [LABEL_AGENT]: agent } = node.metadata.labels ?? {};
+  const own = `${AGENT_NAME_PREFIX}${provider ?? node.metadata.name}`;
   const account =
     provider === undefined
-      ? `${systemNamespace}:${AGENT_NAME_PREFIX}${node.metadata.name}`
-      : `${AGENTS_NAMESPACE}:${AGENT_NAME_PREFIX}${provider}`;
+      ? `${systemNamespace}:${own}`
+      : `${AGENTS_NAMESPACE}:${agent === AGENT_OF_ALL ? PEERS_NAME : own}`;
   return { nodeName: nodeNameOf(node), username: `system:serviceaccount:${account}` };
 }

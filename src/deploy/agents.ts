@@ -11,6 +11,7 @@ import {
   APP_NAME,
   LABEL_APP_NAME,
   type Manifest,
+  PEERS_NAME,
   SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../api/names.ts';
@@ -24,6 +25,9 @@ import {
   LAUNCHED_LEASE_RIGHTS,
 } from './rights/agent.ts';
 import { SETTINGS_RIGHTS } from './rights/settings.ts';
+
+const AGENT_USER_PREFIX = `system:serviceaccount:${AGENTS_NAMESPACE}:${AGENT_NAME_PREFIX}`;
+const PEERS_USER = `system:serviceaccount:${AGENTS_NAMESPACE}:${PEERS_NAME}`;
 
 /** Role of all of them, and the name of their fence. */
 const AGENTS_ROLE = 'tributary-agents';
@@ -99,7 +103,9 @@ function forgeAgentsFence(): Manifest[] {
         isNode: (name) => serves("'nodes'", name),
         isVirtualNode: (name) => serves("'virtualnodes'", name),
         isProvider: (clusterID) =>
-          `request.userInfo.username == 'system:serviceaccount:${AGENTS_NAMESPACE}:${AGENT_NAME_PREFIX}' + ${clusterID}`,
+          `(request.userInfo.username == '${AGENT_USER_PREFIX}' + ${clusterID} || ` +
+          // It is the agent of every provider.
+          `request.userInfo.username == '${PEERS_USER}')`,
       }),
     ],
   });
@@ -131,8 +137,9 @@ export function forgeLaunchFence(account: { namespace: string; name: string }): 
     ],
     validations: [
       [
-        `${isHome} || request.name.startsWith('${AGENT_NAME_PREFIX}')`,
-        `what is made for an agent is named ${AGENT_NAME_PREFIX}...`,
+        `${isHome} || request.name.startsWith('${AGENT_NAME_PREFIX}') || ` +
+          `(request.name == '${PEERS_NAME}' && !(${of('roles', 'rolebindings')}))`,
+        `what is made for an agent is named ${AGENT_NAME_PREFIX}..., or ${PEERS_NAME} for the one of all`,
       ],
       [
         `${isHome} || (${of('roles', 'rolebindings')} ? ${isIn(SYSTEM_NAMESPACE)} : ${isIn(AGENTS_NAMESPACE)})`,
@@ -147,8 +154,8 @@ export function forgeLaunchFence(account: { namespace: string; name: string }): 
       ],
       [
         `!(${of('rolebindings')}) || ${isHome} || object == null || (object.roleRef.kind == 'Role' && ` +
-          `object.roleRef.name == request.name && ${bound}${ofAgents} && s.name == request.name))`,
-        'the Role of an agent is bound to that agent',
+          `object.roleRef.name == request.name && ${bound}${ofAgents} && s.name in [request.name, '${PEERS_NAME}']))`,
+        'the Role of an agent is bound to that agent, or to the one of all',
       ],
       [
         `!(${of('rolebindings')}) || !(${isHome}) || object == null || (object.roleRef.kind == 'ClusterRole' && ` +

@@ -5,15 +5,16 @@ import {
   checkedLabel,
   checkedSubdomain,
   type Manifest,
+  PEERS_NAME,
   SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
-import { forgeBinding, forgeGrant, type Right, rulesOf } from '../api/rbac.ts';
+import { type AccountRef, forgeBinding, forgeGrant, type Right, rulesOf } from '../api/rbac.ts';
 import { DEFAULT_RESTORED_KEEP_SECONDS } from '../api/virtual-node.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { DEFAULT_LOG_LEVEL, type LogLevel } from '../lib/log.ts';
 import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './agents.ts';
-import { checkedImage, forgeDeployment, KUBELET_PORT, labelsOf, OPS_PORT } from './program.ts';
+import { checkedImage, forgeDeployment, KUBELET_PORT, labelsOf, OPS_PORT, type Program } from './program.ts';
 import { LAUNCHED_OWN_RIGHTS } from './rights/agent.ts';
 
 interface Dns {
@@ -21,14 +22,8 @@ interface Dns {
   domain: string | undefined;
 }
 
-export interface LaunchedAgent {
-  /** ClusterID of the provider. */
-  clusterID: string;
-  virtualNodes: readonly { name: string; nodeName: string }[];
-  /** The offloaded home namespaces. */
-  namespaces: readonly string[];
-  /** In tributary-system. */
-  kubeconfigSecret: string;
+/** What all agents are started with. */
+export interface AgentProgram {
   image: string;
   priorityClassName?: string;
   /** Of this cluster, where people have named them; the agent knows those of its own pod. */
@@ -38,6 +33,19 @@ export interface LaunchedAgent {
   /** Default: as the agent itself takes. */
   restoredKeepSeconds?: number;
 }
+
+export interface LaunchedAgent extends AgentProgram {
+  /** ClusterID of the provider. */
+  clusterID: string;
+  virtualNodes: readonly { name: string; nodeName: string }[];
+  /** The offloaded home namespaces. */
+  namespaces: readonly string[];
+  /** In tributary-system. */
+  kubeconfigSecret: string;
+}
+
+/** Twice that of one agent; what one more peer takes is in docs/operations/many-peers.md. */
+const PEERS_MEMORY_LIMIT = '1Gi';
 
 export const agentName = (clusterID: string): string => `${AGENT_NAME_PREFIX}${clusterID}`;
 /** Of its bindings in each offloaded namespace, by the ClusterRole. */
@@ -53,15 +61,22 @@ const agentLabels = (clusterID: string): Record<string, string> => ({
   [LABEL_PROVIDER]: clusterID,
 });
 
-/** In the order in which they must be applied: rights come before the pod that needs them. */
-export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
-  const { clusterID, virtualNodes, image, priorityClassName, dns, logLevel } = checkedAgent(agent);
-  const account = { namespace: AGENTS_NAMESPACE, name: agentName(clusterID) };
+/** Its own, where it has a pod for itself. */
+export const agentAccount = (clusterID: string): AccountRef => ({
+  namespace: AGENTS_NAMESPACE,
+  name: agentName(clusterID),
+});
+
+/** Of the one agent of all. */
+export const PEERS_ACCOUNT: AccountRef = { namespace: AGENTS_NAMESPACE, name: PEERS_NAME };
+
+/** All that it may do for this provider, and for no other, given to those accounts. */
+export function forgeAgentRights(agent: LaunchedAgent, account: readonly AccountRef[]): Manifest[] {
+  const { clusterID } = checkedAgent(agent);
   const labels = agentLabels(clusterID);
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgeGrant({
-      name: account.name,
+      name: agentName(clusterID),
       namespace: SYSTEM_NAMESPACE,
       labels,
       account,
@@ -72,26 +87,56 @@ export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
         forgeBinding({ kind: 'ClusterRole', name: role }, { name, namespace, labels, account }),
       ),
     ),
+  ];
+}
+
+/** Its account and its pod. Its rights must come before them. */
+export function forgeAgentPod(agent: LaunchedAgent): Manifest[] {
+  const { clusterID, virtualNodes } = checkedAgent(agent);
+  const labels = agentLabels(clusterID);
+  const account = agentAccount(clusterID);
+  const names = virtualNodes.map(({ name }) => name).join(',');
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     forgeDeployment({
+      ...programOf(agent, ['peer', '--system-namespace', SYSTEM_NAMESPACE, '--virtual-node', names]),
       account,
       labels,
-      image,
-      args: [
-        'run',
-        'peer',
-        '--system-namespace',
-        SYSTEM_NAMESPACE,
-        '--virtual-node',
-        virtualNodes.map(({ name }) => name).join(','),
-        ...dnsArguments(dns),
-        ...logArguments(logLevel),
-        ...keepArguments(agent.restoredKeepSeconds),
-      ],
       ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
       memoryLimit: '512Mi',
-      ...(priorityClassName !== undefined && { priorityClassName }),
     }),
   ];
+}
+
+/** Account and pod of the one agent of all: nothing in it says whom it serves, so that it goes on when that changes. */
+export function forgePeersPod(agent: AgentProgram): Manifest[] {
+  const labels = labelsOf(PEERS_NAME);
+  checkedImage(agent.image);
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...PEERS_ACCOUNT, labels } },
+    forgeDeployment({
+      ...programOf(agent, ['peers', '--system-namespace', SYSTEM_NAMESPACE]),
+      account: PEERS_ACCOUNT,
+      labels,
+      // The kubelet APIs follow each other from there on.
+      ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
+      memoryLimit: PEERS_MEMORY_LIMIT,
+    }),
+  ];
+}
+
+function programOf(
+  { image, priorityClassName, dns, logLevel, restoredKeepSeconds }: AgentProgram,
+  role: readonly string[],
+): Pick<Program, 'args' | 'image' | 'priorityClassName'> {
+  const args = [
+    'run',
+    ...role,
+    ...dnsArguments(dns),
+    ...logArguments(logLevel),
+    ...keepArguments(restoredKeepSeconds),
+  ];
+  return { args, image, ...(priorityClassName !== undefined && { priorityClassName }) };
 }
 
 const dnsArguments = ({ nameservers, domain }: Dns = { nameservers: [], domain: undefined }): string[] => [

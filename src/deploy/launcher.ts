@@ -1,133 +1,66 @@
-import { AGENTS_NAMESPACE, type Manifest, SYSTEM_NAMESPACE } from '../api/manifest.ts';
-import { LABEL_PROVIDER } from '../api/names.ts';
-import { isFinished } from '../api/pod.ts';
-import { pods, roleBindings } from '../api/resources.ts';
-import type { KubeObject } from '../api/wire.ts';
-import { applyManifests, deleteManifests } from '../kube/apply.ts';
-import type { KubeClient } from '../kube/client.ts';
-import type { Basics } from '../lib/basics.ts';
-import { eachAtOnce } from '../lib/each-at-once.ts';
-import { errorMessage, hasCode, ignoring, TributaryError } from '../lib/errors.ts';
+import { LABEL_AGENT, LABEL_PROVIDER } from '../api/names.ts';
+import type { VirtualNode } from '../api/virtual-node.ts';
+import { TributaryError } from '../lib/errors.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
-import { agentBindingNames, agentName, forgeLaunchedAgent, type LaunchedAgent } from './launched-agent.ts';
-
-interface PodLauncherOptions extends Basics {
-  home: KubeClient;
-  image: string;
-  priorityClassName?: string;
-  dns?: LaunchedAgent['dns'];
-  /** With which agents start. */
-  logLevel?: LaunchedAgent['logLevel'];
-  restoredKeepSeconds?: number;
-  /** How long the pod may take to go before its rights are taken from it; default 12 s. */
-  goneMs?: number;
-}
-
-const POLL_MS = 250;
-const BINDINGS_AT_ONCE = 8;
+import { AgentObjects, type LauncherOptions } from './agent-objects.ts';
+import { agentAccount, forgeAgentPod, type LaunchedAgent, PEERS_ACCOUNT } from './launched-agent.ts';
 
 /**
  * Runs agents as Deployments in `tributary-agents`, each under an account of its own. What it may do there, and what
  * such an account may do, is in agents.ts; this only fills in names.
  */
 export class PodLauncher implements AgentLauncher {
-  readonly #options: PodLauncherOptions;
+  readonly #objects: AgentObjects;
+  /** Providers of which it is known that the agent of all serves none of their virtual nodes. */
+  readonly #settled = new Set<string>();
+  /** The agent of all has been looked for since the start, and ended if nobody needs it. */
+  #isPeersOver = false;
 
-  constructor(options: PodLauncherOptions) {
-    this.#options = options;
+  constructor(options: LauncherOptions) {
+    this.#objects = new AgentObjects(options);
   }
 
   async ensure(wanted: WantedAgent, signal: AbortSignal): Promise<void> {
-    const { home } = this.#options;
-    const names = agentBindingNames(wanted.clusterID);
-    const { bindings = [], rest = [] } = Object.groupBy(
-      forgeLaunchedAgent(this.#launched(wanted)),
-      ({ metadata }) => (names.includes(metadata.name ?? '') ? 'bindings' : 'rest'),
-    );
-    // Pods of a new namespace wait for its binding, and it may be the last of many.
-    await eachAtOnce(bindings, BINDINGS_AT_ONCE, async (binding) => this.#bind(binding, signal));
-    await applyManifests(home, rest, { signal });
-    await this.#unbind(wanted.clusterID, new Set(wanted.namespaces), signal);
+    const { clusterID } = wanted;
+    const agent = this.#objects.launched(wanted);
+    const shared = this.#settled.has(clusterID) ? [] : await this.#sharedOf(clusterID, signal);
+    const own = agentAccount(clusterID);
+    await this.#objects.grant(agent, shared.length > 0 ? [own, PEERS_ACCOUNT] : [own], signal);
+    await this.#objects.apply(forgeAgentPod(agent), signal);
+    if (shared.length > 0) await this.#takeOver(agent, shared, signal);
+    if (this.#settled.has(clusterID)) return;
+    if (!this.#isPeersOver || shared.length > 0) await this.#objects.endPeersAgentUnlessUsed(signal);
+    this.#isPeersOver = true;
+    this.#settled.add(clusterID);
   }
 
   /** First removes the pod, so that it can still write at its end; then its rights. */
   async remove(clusterID: string, signal: AbortSignal): Promise<void> {
-    const { home, log } = this.#options;
-    const name = agentName(clusterID);
-    const own = { namespace: AGENTS_NAMESPACE, name };
-    const bound = { namespace: SYSTEM_NAMESPACE, name };
-    const rbac = 'rbac.authorization.k8s.io/v1';
-    await deleteManifests(home, [{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: own }], { signal });
-    if (!(await this.#untilGone(clusterID, signal))) {
-      log.warn('the pod of an agent does not go; its account is taken away all the same', { clusterID });
-    }
-    await this.#unbind(clusterID, new Set(), signal);
-    await deleteManifests(
-      home,
-      [
-        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: own },
-        { apiVersion: rbac, kind: 'Role', metadata: bound },
-        { apiVersion: rbac, kind: 'RoleBinding', metadata: bound },
-      ],
-      { signal },
-    );
+    this.#settled.delete(clusterID);
+    await this.#objects.endOwnAgent(clusterID, async () => this.#objects.revoke(clusterID, signal), signal);
   }
 
-  #launched({ kubeconfigSecret, ...wanted }: WantedAgent): LaunchedAgent {
-    const { image, priorityClassName, dns, logLevel, restoredKeepSeconds } = this.#options;
-    if (kubeconfigSecret.namespace !== SYSTEM_NAMESPACE) {
-      throw new TributaryError('Invalid', `kubeconfig Secrets of agents are in ${SYSTEM_NAMESPACE}`);
-    }
-    return {
-      ...wanted,
-      namespaces: [...new Set(wanted.namespaces)].toSorted(),
-      virtualNodes: wanted.virtualNodes.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-      kubeconfigSecret: kubeconfigSecret.name,
-      image,
-      ...(priorityClassName !== undefined && { priorityClassName }),
-      ...(dns && { dns }),
-      ...(logLevel && { logLevel }),
-      ...(restoredKeepSeconds !== undefined && { restoredKeepSeconds }),
-    };
+  async #sharedOf(clusterID: string, signal: AbortSignal): Promise<VirtualNode[]> {
+    const all = await this.#objects.virtualNodesOf(clusterID, signal);
+    return all.filter(({ metadata }) => metadata.labels?.[LABEL_AGENT] !== undefined);
   }
 
-  /** A namespace that is about to go, or gone, is no reason not to serve the others. */
-  async #bind(binding: Manifest, signal: AbortSignal): Promise<void> {
-    const { home, log } = this.#options;
-    try {
-      await applyManifests(home, [binding], { signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound', 'Forbidden')) throw error;
-      const { namespace, name } = binding.metadata;
-      log.warn('an agent gets no rights in a namespace', { namespace, name, error: errorMessage(error) });
+  /** From the agent of all, which goes on until there is a pod that can take its place. */
+  async #takeOver(agent: LaunchedAgent, shared: readonly VirtualNode[], signal: AbortSignal): Promise<void> {
+    const objects = this.#objects;
+    const { clusterID } = agent;
+    const selector = `${LABEL_PROVIDER}=${clusterID}`;
+    const runs = async (): Promise<boolean> =>
+      (await objects.running(selector, signal)).some(({ status }) => status?.phase === 'Running');
+    if (!(await objects.until(runs, signal))) {
+      throw new TributaryError(
+        'Unavailable',
+        `the agent of all serves ${clusterID} until the pod of its own agent runs, and that does not run yet`,
+      );
     }
-  }
-
-  /** Removes its rights in namespaces that are not offloaded (any more). */
-  async #unbind(clusterID: string, keep: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const { home } = this.#options;
-    const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
-    const names = agentBindingNames(clusterID);
-    const { items } = await home.list(roleBindings, { labelSelector, signal });
-    for (const { metadata } of items) {
-      const { name, namespace = '' } = metadata;
-      if (!names.includes(name) || keep.has(namespace)) continue;
-      await home.delete(roleBindings, { name, namespace }, { signal }).catch(ignoring('NotFound'));
-    }
-  }
-
-  async #untilGone(clusterID: string, signal: AbortSignal): Promise<boolean> {
-    const { home, clock, goneMs = 12_000 } = this.#options;
-    const end = clock.monotonic() + goneMs;
-    const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
-    for (;;) {
-      const { items } = await home.list(pods, { namespace: AGENTS_NAMESPACE, labelSelector, signal });
-      if (!items.some(isRunning)) return true;
-      if (clock.monotonic() >= end) return false;
-      await clock.sleep(POLL_MS, signal);
-    }
+    for (const virtualNode of shared) await objects.label(virtualNode, false, signal);
+    // As soon as the Leases are given up. Where it takes longer, the agent of all writes nothing more here.
+    await objects.until(async () => objects.isReady(selector, signal), signal);
+    await objects.grant(agent, [agentAccount(clusterID)], signal);
   }
 }
-
-/** A pod that has ended may still exist for a while; it does nothing any more. */
-const isRunning = (pod: KubeObject & { status?: { phase?: string } }): boolean => !isFinished(pod);

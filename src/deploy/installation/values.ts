@@ -2,6 +2,7 @@
  * What a person can choose of an installation. These few values are those of `tributary install --values` and of the Helm
  * chart; both are made from this table. `''`, `[]` and 0 mean: not chosen.
  */
+import { AGENTS_CHOICES, type AgentsChoice, DEFAULT_AGENTS } from '../../api/agents-choice.ts';
 import { OWN_CLUSTER_NAME_FORM } from '../../api/forms.ts';
 import { OWN_CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
 import { WIREGUARD_CHOICES, type WireGuardChoice } from '../../api/tunnel.ts';
@@ -12,6 +13,7 @@ export interface InstallValues {
   image: string;
   clusterName: string;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
+  agents: AgentsChoice;
   peeringService: ServiceType;
   peeringNodePort: number;
   peeringTrafficPolicy: TrafficPolicy;
@@ -132,6 +134,13 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     choices: ['debug', 'info', 'warn', 'error'],
     what: 'How much the roles log, and the agents that they start.',
     option: { name: 'log-level', roles: ['cluster', 'gateway', 'node'] },
+  },
+  agents: {
+    kind: 'choice',
+    default: DEFAULT_AGENTS,
+    choices: AGENTS_CHOICES,
+    what: 'A pod for the agent of each provider, or one for all. One for all needs less memory, and holds the credentials of all.',
+    ...ofCluster('agents'),
   },
   peeringService: {
     kind: 'choice',

@@ -120,7 +120,7 @@ test('values become arguments of the roles, and those that are not chosen do not
   });
   const argsOf = (name: string): string => podOf(objects, name).containers[0]?.args?.join(' ') ?? '';
   expect(argsOf('tributary-cluster')).toContain(
-    '--cluster-name rome --log-level info --advertise 192.0.2.1:30743,rome.example.org:443 --credential-seconds 7200',
+    '--cluster-name rome --log-level info --agents perPeer --advertise 192.0.2.1:30743,rome.example.org:443 --credential-seconds 7200',
   );
   expect(argsOf('tributary-gateway')).toContain('--tunnel-mtu 1380');
   expect(argsOf('tributary-node')).toMatch(/--log-level info --tunnel-mtu 1380$/);

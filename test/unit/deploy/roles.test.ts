@@ -10,7 +10,15 @@ import { groupAndResource } from '../../../src/api/rbac.ts';
 import { CLUSTER_RIGHTS, rightsAt } from '../../../src/deploy/rights/cluster.ts';
 import type { Container, PodSpec } from '../../../src/api/wire.ts';
 import type { VirtualNode } from '../../../src/api/virtual-node.ts';
-import { forgeLaunchedAgent, type LaunchedAgent } from '../../../src/deploy/launched-agent.ts';
+import type { Manifest } from '../../../src/api/manifest.ts';
+import {
+  agentAccount,
+  forgeAgentPod,
+  forgeAgentRights,
+  forgePeersPod,
+  type LaunchedAgent,
+  PEERS_ACCOUNT,
+} from '../../../src/deploy/launched-agent.ts';
 
 const ID = 'a'.repeat(26);
 const AGENT: LaunchedAgent = {
@@ -24,6 +32,11 @@ const AGENT: LaunchedAgent = {
   image: 'tributary:1',
 };
 
+const forgeLaunchedAgent = (agent: LaunchedAgent): Manifest[] => [
+  ...forgeAgentRights(agent, [agentAccount(agent.clusterID)]),
+  ...forgeAgentPod(agent),
+];
+
 const named = (
   objects: readonly { kind: string; metadata: { namespace?: string; name?: string } }[],
 ): string[] => objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
@@ -31,17 +44,17 @@ const named = (
 test('an agent that is started is these objects, all of them marked with its provider', () => {
   const objects = forgeLaunchedAgent(AGENT);
   expect(named(objects)).toEqual([
-    `ServiceAccount tributary-agents/tributary-peer-${ID}`,
     `Role tributary-system/tributary-peer-${ID}`,
     `RoleBinding tributary-system/tributary-peer-${ID}`,
     `RoleBinding shop/tributary-agent-${ID}`,
     `RoleBinding shop/tributary-agent-${ID}-kinds`,
     `RoleBinding web/tributary-agent-${ID}`,
     `RoleBinding web/tributary-agent-${ID}-kinds`,
+    `ServiceAccount tributary-agents/tributary-peer-${ID}`,
     `Deployment tributary-agents/tributary-peer-${ID}`,
   ]);
   for (const { metadata } of objects) expect(metadata.labels).toMatchObject({ 'tributary.dev/provider': ID });
-  expect(objects[1]).toMatchObject({
+  expect(objects[0]).toMatchObject({
     rules: [
       { resources: ['secrets'], resourceNames: [`tributary-kubeconfig-${ID}`] },
       {
@@ -66,6 +79,22 @@ test.each([
   expect(() => forgeLaunchedAgent({ ...AGENT, ...wrong })).toThrow(message);
 });
 
+test('the agent of all has the Role of each provider, and its pod says of nobody that it serves him', () => {
+  const subjects = forgeAgentRights(AGENT, [PEERS_ACCOUNT]).flatMap((object) =>
+    'subjects' in object ? [object.subjects] : [],
+  );
+  expect(subjects).toHaveLength(5);
+  for (const one of subjects) {
+    expect(one).toEqual([{ kind: 'ServiceAccount', namespace: 'tributary-agents', name: 'tributary-peers' }]);
+  }
+  const pod = forgePeersPod(AGENT);
+  expect(named(pod)).toEqual([
+    'ServiceAccount tributary-agents/tributary-peers',
+    'Deployment tributary-agents/tributary-peers',
+  ]);
+  expect(JSON.stringify(pod)).not.toMatch(/milan|shop|aaaa/u);
+});
+
 test('certificates are for the account that serves the node', () => {
   const node = (labels?: Record<string, string>): VirtualNode =>
     ({ metadata: { name: 'milan', ...(labels && { labels }) }, spec: { nodeName: 'n' } }) as VirtualNode;
@@ -77,6 +106,13 @@ test('certificates are for the account that serves the node', () => {
     nodeName: 'n',
     username: `system:serviceaccount:tributary-agents:tributary-peer-${ID}`,
   });
+  const ofAll = { 'tributary.dev/agent': 'peers' };
+  expect(servedNode(node({ 'tributary.dev/provider': ID, ...ofAll }), 'ours')).toEqual({
+    nodeName: 'n',
+    username: 'system:serviceaccount:tributary-agents:tributary-peers',
+  });
+  // What people have set up is not of a provider, whatever else it says.
+  expect(servedNode(node(ofAll), 'ours').username).toBe('system:serviceaccount:ours:tributary-peer-milan');
 });
 
 test('the cluster role gets no right to make cluster roles, bindings of them or policies cluster-wide, and no wildcard', () => {
