@@ -13,6 +13,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createLogger, type LogSink } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { account, AGENTS, LauncherLab, RBAC, SYSTEM, wanted } from '../support/labs/launcher-lab.ts';
+import { SharedAgent } from './support/shared-agent.ts';
 import { type Caller, printed } from '../support/labs/rights-cluster.ts';
 
 /** Agents started under the rights of the `cluster` role on a real API server, and what they may then do. */
@@ -23,6 +24,17 @@ const B = 'b'.repeat(26);
 const { signal } = new AbortController();
 
 let lab: LauncherLab;
+
+interface Shown {
+  status?: { phase?: string; conditions?: { type: string; status: string }[] };
+}
+
+const podSpec = (nodeName: string): object => ({
+  nodeName,
+  tolerations: [{ operator: 'Exists' }],
+  automountServiceAccountToken: false,
+  containers: [{ name: 'main', image: 'example/none:1' }],
+});
 
 beforeAll(async () => {
   lab = await LauncherLab.up();
@@ -261,9 +273,6 @@ describe('an agent under the account that was made for it', () => {
     if (folder !== undefined) rmSync(folder, { recursive: true });
   });
 
-  interface Shown {
-    status?: { phase?: string; conditions?: { type: string; status: string }[] };
-  }
   const ready = async (): Promise<boolean> =>
     (await lab.shown<Shown>('/api/v1/nodes/rome'))?.status?.conditions?.some(
       ({ type, status }) => type === 'Ready' && status === 'True',
@@ -297,12 +306,7 @@ describe('an agent under the account that was made for it', () => {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: { name: 'hello' },
-        spec: {
-          nodeName: 'rome',
-          tolerations: [{ operator: 'Exists' }],
-          automountServiceAccountToken: false,
-          containers: [{ name: 'main', image: 'example/none:1' }],
-        },
+        spec: podSpec('rome'),
       };
       expect(await lab.admin('POST', '/api/v1/namespaces/shop/pods', pod)).toMatchObject({ status: 201 });
       const remote = '/api/v1/namespaces/rome-shop/pods/hello';
@@ -320,6 +324,52 @@ describe('an agent under the account that was made for it', () => {
       await eventually('so is the Node', async () => (await lab.shown('/api/v1/nodes/rome')) === undefined);
       // Matched as a whole word, because the number of a port may contain one of these.
       const refused = lines.filter((line) => /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)));
+      expect(refused).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe('one agent of all, with a provider whose API server never ends an answer', () => {
+  const [WELL, ILL] = ['d'.repeat(26), 'e'.repeat(26)];
+  let agent: SharedAgent;
+
+  beforeAll(async () => {
+    agent = await SharedAgent.start(lab, { well: WELL, ill: ILL });
+  }, TIMEOUT_MS);
+  afterAll(async () => agent?.stop());
+
+  const ready = async (node: string): Promise<string | undefined> =>
+    (await lab.shown<Shown>(`/api/v1/nodes/${node}`))?.status?.conditions?.find(
+      ({ type }) => type === 'Ready',
+    )?.status;
+
+  test(
+    'serves the others, and those only that are labelled for it, within its rights',
+    async () => {
+      await eventually(
+        'the Node of the one that is well is Ready',
+        async () => (await ready('oslo')) === 'True',
+      );
+      await eventually('the other one has a Node', async () => (await ready('ghost')) === 'False');
+      const body = { metadata: { name: 'away' }, spec: podSpec('oslo') };
+      await lab.admin('POST', '/api/v1/namespaces/shop/pods', body);
+      await eventually(
+        'its pod runs',
+        async () =>
+          (await lab.shown<Shown>('/api/v1/namespaces/shop/pods/away'))?.status?.phase === 'Running',
+      );
+      await lab.admin('DELETE', '/api/v1/namespaces/shop/pods/away');
+      await agent.label('oslo', null);
+      await eventually('it lets go', async () => (await ready('oslo')) === 'False');
+      await agent.label('oslo', 'peers');
+      await eventually('it serves again', async () => (await ready('oslo')) === 'True');
+      await lab.admin('DELETE', '/apis/tributary.dev/v1alpha1/virtualnodes/vn-ghost');
+      await eventually('the other Node is gone', async () => (await ready('ghost')) === undefined);
+      expect(await ready('oslo')).toBe('True');
+      const refused = agent.process.lines.filter((line) =>
+        /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)),
+      );
       expect(refused).toEqual([]);
     },
     TIMEOUT_MS,
