@@ -1,6 +1,7 @@
 /** All benchmarks, in the order in which they run and are documented. */
 import type { Bench } from './frame/bench.ts';
 import { lanBench } from './lan/lan-bench.ts';
+import { peersBench } from './peers/bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
 import { namespacesBench } from './pods/namespaces-bench.ts';
 import { reachBench } from './reach.ts';
@@ -11,6 +12,7 @@ export const BENCHES: readonly Bench[] = [
   burstBench,
   namespacesBench,
   slicesBench,
+  peersBench,
   watchBench,
   reachBench,
   lanBench,
