@@ -67,7 +67,7 @@ interface VirtualNodeOptions {
   servesNodePorts?: boolean;
   /** Likewise, together with all virtual nodes of the process. */
   nodePorts?: NodePortSources;
-  /** Its account may read all virtual nodes, their Nodes and Tunnels, and the process needs many of them. */
+  /** Its account may read all virtual nodes, Tunnels and volumes, and the process needs many of them. */
   sharesWatches?: boolean;
   /** This process approves serving certificates. */
   approves?: boolean;
@@ -186,7 +186,7 @@ export class VirtualNodeAgent implements Component {
       dns,
     }: { network: TunnelView | undefined; lease: LeaseKeeper; history: HomeHistory; dns: OwnDns },
   ): { provider: Provider; events: ClientEventRecorder } {
-    const { parts, homeCa, caches, registry, address, kubeletPort } = this.#options;
+    const { parts, homeCa, caches, registry, address, kubeletPort, sharesWatches } = this.#options;
     const { clock, log } = parts;
     const home = this.#home;
     const connect: ForeignClusterOptions['connect'] = (credentials, options) =>
@@ -204,6 +204,7 @@ export class VirtualNodeAgent implements Component {
       version: VERSION,
       ...(network !== undefined && { network }),
       caches,
+      ...(sharesWatches !== undefined && { sharesWatches }),
       dns,
       history,
       homeAnswers: () => clock.monotonic() - lease.renewedAt < HOME_SILENT_MS,

@@ -10,6 +10,8 @@ export interface OwnDns {
   domain: string | undefined;
 }
 
+export const NO_DNS: OwnDns = { nameservers: [], domain: undefined };
+
 /** Which of them pods over there ask. */
 export interface HomeDnsPlace {
   nameservers: readonly string[];

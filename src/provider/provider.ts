@@ -9,7 +9,8 @@ import type { Basics } from '../lib/basics.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Controller, ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
-import { Informer } from '../kube/informer.ts';
+import type { Cache } from '../kube/cache.ts';
+import type { Informer } from '../kube/informer.ts';
 import { Caches } from '../kube/caches.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { LossBudget } from '../lib/loss-budget.ts';
@@ -19,11 +20,12 @@ import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import { isOther } from './forge/additions.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
-import { DnsComplaint, type HomeDnsWay, homeDnsWay, type OwnDns } from './home-dns.ts';
+import { DnsComplaint, type HomeDnsWay, homeDnsWay, NO_DNS, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';
 import { forgeContext } from './forge-context.ts';
 import { homePodInformer } from './home-pods.ts';
 import { type NetworkView, NO_NETWORK } from './network-view.ts';
+import { oneAlone, oneOfAll } from './one-object.ts';
 import { ForeignContact } from './node/contact.ts';
 import type { NodeInputs } from './node/forge.ts';
 import { NodeReconciler } from './node/reconciler.ts';
@@ -68,6 +70,8 @@ interface ProviderOptions extends Basics {
   caches?: Caches;
   /** Default: none. */
   network?: NetworkView;
+  /** One watch is for all virtual nodes of the process, whose account may read them all. Default: no. */
+  sharesWatches?: boolean;
   /** The DNS of the home cluster. Default: none is known. */
   dns?: OwnDns;
   /** Whether the home API server has answered recently. Default: always. */
@@ -87,7 +91,7 @@ export class Provider {
   readonly namespaces: OffloadedNamespaces;
   readonly network: NetworkView;
   readonly controllers: Readonly<Record<ControllerName, Controller>>;
-  readonly virtualNodes: Informer<VirtualNode>;
+  readonly virtualNodes: Cache<VirtualNode>;
   readonly nodes: Informer<Node>;
   readonly siblings: Siblings;
   readonly reflector: Reflector;
@@ -117,9 +121,10 @@ export class Provider {
     this.room = new Room(clock);
     this.nodeName = nodeNameOf(virtualNode);
     const common = { client: home, clock, log };
-    const only = (object: string): object => ({ fieldSelector: `metadata.name=${object}` });
-    this.virtualNodes = new Informer({ ...common, type: virtualNodes, list: only(name) });
-    this.nodes = new Informer({ ...common, type: nodes, list: only(this.nodeName) });
+    const shared = options.sharesWatches === true ? caches : undefined;
+    this.virtualNodes = shared ? oneOfAll(shared, virtualNodes, name) : oneAlone(common, virtualNodes, name);
+    // Not shared: one that has lost its labels is found by its name alone, and all Nodes of a cluster are many.
+    this.nodes = oneAlone(common, nodes, this.nodeName);
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
     this.#node = this.#createNode();
     const secretRef = virtualNode.spec.kubeconfigSecretRef;
@@ -127,7 +132,7 @@ export class Provider {
     const foreign = this.foreign.client;
     // Virtual nodes of one foreign cluster share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;
-    this.siblings = new Siblings({ virtualNode, caches, foreign, clock });
+    this.siblings = new Siblings({ virtualNode, caches, shared, foreign, clock });
     this.tenants = new Tenants(
       (mapping) => new Tenant({ mapping, virtualNode: name, owner, home, foreign, clock, log }),
     );
@@ -163,7 +168,7 @@ export class Provider {
     this.policies = new PolicyStates({ tenants: this.tenants, mirror: this.mirror, world: this.#world });
     this.tokens = this.#createTokens(parts);
     this.events = this.#createEvents(parts);
-    this.storage = new Storage({ ...parts, virtualNode, spec: () => this.virtualNode?.spec, log });
+    this.storage = new Storage({ ...parts, virtualNode, shared, spec: () => this.virtualNode?.spec, log });
     this.controllers = this.#createControllers(parts);
     connect(this);
     const complaint = new DnsComplaint(log);
@@ -181,11 +186,7 @@ export class Provider {
   }
 
   get homeDns(): HomeDnsWay {
-    return homeDnsWay(this.network, this.#dns);
-  }
-
-  get #dns(): OwnDns {
-    return this.#options.dns ?? { nameservers: [], domain: undefined };
+    return homeDnsWay(this.network, this.#options.dns ?? NO_DNS);
   }
 
   /** The Node may turn Ready only when the kubelet API answers. */
@@ -343,7 +344,7 @@ export class Provider {
     return new Mirror({
       ...parts,
       network: this.network,
-      dns: () => ({ own: this.#dns, way: this.homeDns }),
+      dns: () => ({ own: this.#options.dns ?? NO_DNS, way: this.homeDns }),
       isOther: (key) => isOther(key, this.virtualNode?.spec.podAdditions),
       world: this.#world,
       onTold: () => this.controllers.node.add(this.nodeName),

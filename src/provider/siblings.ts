@@ -51,6 +51,8 @@ interface SiblingsOptions {
   virtualNode: VirtualNode;
   /** Of the process, at the home cluster. */
   caches: Caches;
+  /** The same, where the process watches all virtual nodes. */
+  shared?: Caches | undefined;
   foreign: KubeClient;
   clock: Clock;
 }
@@ -74,8 +76,10 @@ export class Siblings implements Component {
     this.#options = options;
     const clusterID = options.virtualNode.metadata.labels?.[LABEL_PROVIDER];
     if (clusterID === undefined) return;
-    const list = { labelSelector: `${LABEL_PROVIDER}=${clusterID}` };
-    const cache = (this.#virtualNodes = options.caches.of(virtualNodes, { list }));
+    const { caches, shared } = options;
+    const cache = (this.#virtualNodes =
+      shared?.of(virtualNodes, { only: ({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === clusterID }) ??
+      caches.of(virtualNodes, { list: { labelSelector: `${LABEL_PROVIDER}=${clusterID}` } }));
     cache.onChange((_key, current, previous) => {
       if (!deepEqual(factsOf(current), factsOf(previous))) this.#change();
     });

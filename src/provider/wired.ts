@@ -1,6 +1,7 @@
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Controller } from '../kube/controller.ts';
+import type { Cache } from '../kube/cache.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { ControllerName } from './controllers.ts';
 import type { EventsHome } from './events/events-home.ts';
@@ -22,8 +23,8 @@ import type { Tenants } from './tenants.ts';
 /** The parts of a Provider that are connected with each other: caches that change, and controllers that react. */
 export interface Wired {
   readonly nodeName: string;
-  readonly virtualNodes: Informer<VirtualNode>;
-  readonly nodes: Informer<Node>;
+  readonly virtualNodes: Cache<VirtualNode>;
+  readonly nodes: Cache<Node>;
   readonly siblings: Siblings;
   readonly homePods: Informer<Pod>;
   readonly tenants: Tenants;

@@ -9,6 +9,7 @@ import {
 import type { Node } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Cache } from '../../kube/cache.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -23,7 +24,7 @@ interface NodeReconcilerOptions {
   home: KubeClient;
   /** Name of the VirtualNode. */
   virtualNode: string;
-  virtualNodes: Informer<VirtualNode>;
+  virtualNodes: Cache<VirtualNode>;
   /** Holds the one Node. */
   nodes: Informer<Node>;
   nodeName: string;

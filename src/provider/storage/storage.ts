@@ -5,6 +5,8 @@ import type { VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { relayed } from '../../kube/events.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import { Informer } from '../../kube/informer.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -31,10 +33,16 @@ import { ClaimReconciler, claimSubject, type Known } from './reconciler.ts';
 interface StorageOptions extends CommonParts {
   /** As read at start. */
   virtualNode: VirtualNode;
+  /** Caches of a process with many virtual nodes, which share their watches; undefined: it has its own. */
+  shared: Caches | undefined;
   /** As it is now. */
   spec: () => VirtualNodeSpec | undefined;
   log: Logger;
 }
+
+/** The same functions for all who share a watch. */
+const ourClass = (one: StorageClass): StorageClass | undefined => (isOurClass(one) ? one : undefined);
+const byClaim = { claim: (volume: Volume): string[] => [claimKeyOf(volume) ?? ''] };
 
 /** Besides all warnings, events over there with this reason are told here. */
 const WORTH_TELLING = 'ProvisioningSucceeded';
@@ -46,9 +54,9 @@ const WORTH_TELLING = 'ProvisioningSucceeded';
 export class Storage implements Component {
   readonly name = 'storage';
   /** StorageClasses with our provisioner. */
-  readonly classes: Informer<StorageClass>;
+  readonly classes: Cache<StorageClass>;
   /** Volumes of ours, for claims of all namespaces. */
-  readonly volumes: Informer<Volume>;
+  readonly volumes: Cache<Volume>;
   readonly #options: StorageOptions;
   readonly #outlooks: Outlooks;
   readonly #reconciler: ClaimReconciler;
@@ -71,18 +79,23 @@ export class Storage implements Component {
         ? { key: LABEL_VIRTUAL_NODE, value: name }
         : { key: LABEL_PROVIDER, value: clusterID };
     const common = { client: home, clock, log: log.named('storage') };
-    this.classes = new Informer<StorageClass>({
-      ...common,
-      type: storageClasses,
-      list: {},
-      transform: (one) => (isOurClass(one) ? one : undefined),
-    });
-    this.volumes = new Informer<Volume>({
-      ...common,
-      type: persistentVolumes,
-      list: { labelSelector: `${LABEL_MANAGED_BY}=${this.#owner}` },
-      indexes: { claim: (volume) => [claimKeyOf(volume) ?? ''] },
-    });
+    const own = this.#owner;
+    const { shared } = options;
+    this.classes =
+      shared?.of(storageClasses, { transform: ourClass }) ??
+      new Informer<StorageClass>({ ...common, type: storageClasses, list: {}, transform: ourClass });
+    this.volumes =
+      shared?.of(persistentVolumes, {
+        list: { labelSelector: LABEL_MANAGED_BY },
+        only: ({ metadata }) => metadata.labels?.[LABEL_MANAGED_BY] === own,
+        indexes: byClaim,
+      }) ??
+      new Informer<Volume>({
+        ...common,
+        type: persistentVolumes,
+        list: { labelSelector: `${LABEL_MANAGED_BY}=${own}` },
+        indexes: byClaim,
+      });
     this.#outlooks = new Outlooks(clock);
     this.#reconciler = new ClaimReconciler({
       ...options,
