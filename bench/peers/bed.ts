@@ -18,7 +18,7 @@ import { forgeKubeconfig, peerAccount } from '../../src/peering/tenant-kubeconfi
 import { Program } from '../frame/program.ts';
 
 const SYSTEM = 'tributary-system';
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 600_000;
 const POLL_MS = 100;
 /** A batch of tokens that are asked for at once. */
 const AT_ONCE = 16;
@@ -26,10 +26,7 @@ const AT_ONCE = 16;
 export const nameOf = (peer: number): string => `peer-${peer}`;
 /** A ClusterID that a peer could have. */
 const idOf = (peer: number): string =>
-  `p${[...String(peer).padStart(4, '0')].map((digit) => 'abcdefghij'[Number(digit)]).join('')}`.padEnd(
-    26,
-    'x',
-  );
+  `p${peer.toString(2).replaceAll('0', 'a').replaceAll('1', 'b')}`.padEnd(26, 'x');
 
 export class PeersBed {
   readonly lab: Lab;
@@ -169,6 +166,7 @@ export class PeersBed {
       forgeManualTenant({ peer: nameOf(peer), namespaces: [`tenant-${peer}`], ...common }),
     );
     this.#apply('foreign', [
+      ...customResourceDefinitions(),
       ...new Map(tenants.map((one) => [JSON.stringify([one.kind, one.metadata]), one])).values(),
     ]);
     this.#apply('home', [
