@@ -23,7 +23,7 @@ import { TableCounters } from '../network/table-counters.ts';
 import { knock } from '../network/probe/probe-client.ts';
 import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
-import { countingSockets, systemSockets } from '../network/probe/sockets.ts';
+import { countingSockets, type ProbeSockets, systemSockets } from '../network/probe/sockets.ts';
 import { Traffic } from '../network/probe/traffic.ts';
 import type { AgentParts } from './parts.ts';
 
@@ -93,12 +93,6 @@ export function gatewayComponents(
   const { parts, home, caches, host, metrics } = given;
   const { config, clock, log } = parts;
   const nodeName = nodeNameOf(config);
-  const sockets = countingSockets(systemSockets(clock));
-  const { isFlowing } = new Traffic({
-    clock,
-    linkPackets: () => sentPackets(config.wireguardInterface),
-    probePackets: sockets.sentPackets,
-  });
   const events = new ClientEventRecorder({
     client: home,
     clock,
@@ -106,15 +100,7 @@ export function gatewayComponents(
     component: 'tributary',
     host: nodeName,
   });
-  const prober = new Prober({
-    clock,
-    sockets,
-    mtu: config.tunnelMtu,
-    pathMtu: async (address) => host.pathMtu(address),
-    isFlowing,
-    intervalMs: config.probeSeconds * 1000,
-  });
-  const responder = new Responder({ clock, log: log.named('probes'), sockets });
+  const { sockets, prober, responder } = probing(given);
   const gateway = new Gateway({
     client: home,
     caches,
@@ -168,6 +154,29 @@ export function nodeComponents(given: NetworkParts, registry: Registry): Compone
   });
   refusedMetrics(registry, 'node', countersOf(given, 'node'));
   return network.components();
+}
+
+/** Probes of peers, and answers to theirs. They share sockets, so that what is sent beside them is known. */
+function probing({ parts: { config, clock, log }, host }: NetworkParts): {
+  sockets: ProbeSockets;
+  prober: Prober;
+  responder: Responder;
+} {
+  const sockets = countingSockets(systemSockets(clock));
+  const { isFlowing } = new Traffic({
+    clock,
+    linkPackets: () => sentPackets(config.wireguardInterface),
+    probePackets: sockets.sentPackets,
+  });
+  const prober = new Prober({
+    clock,
+    sockets,
+    mtu: config.tunnelMtu,
+    pathMtu: async (address) => host.pathMtu(address),
+    isFlowing,
+    intervalMs: config.probeSeconds * 1000,
+  });
+  return { sockets, prober, responder: new Responder({ clock, log: log.named('probes'), sockets }) };
 }
 
 function countersOf({ parts: { clock, log } }: NetworkParts, owner: Owner): TableCounters['read'] {
