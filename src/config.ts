@@ -9,6 +9,7 @@ import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
 import { proxySettings, type ProxySettings } from './lib/proxy.ts';
 import { overlaps, parseAddress, parsePrefix } from './lib/prefix.ts';
+import { type OptionReaders, optionReaders } from './lib/option-readers.ts';
 import { MAX_NAMESERVERS } from './lib/resolv-conf.ts';
 
 /** Everything that an agent is told from outside. It is parsed once and then never changes. */
@@ -190,7 +191,7 @@ type Given = readonly [where: string, text: string];
 /** Throws one Invalid error that names all mistakes. */
 export function parseConfig({ options, env, hostname }: ConfigSource): AgentConfig {
   const mistakes: string[] = [];
-  const read = readers(options, mistakes);
+  const read = optionReaders(options, mistakes);
   const { port, seconds, mtu, flag, choice, list, dialled, endpoints } = read;
   const given = (option: string, variable: string, fallback: string): Given =>
     options[option] === undefined
@@ -262,7 +263,7 @@ function apiServersOf(
   return { apiServer: api, homeApiServer };
 }
 
-function proxiesOf(env: ConfigSource['env'], { mistaken }: Readers): ProxySettings | undefined {
+function proxiesOf(env: ConfigSource['env'], { mistaken }: OptionReaders): ProxySettings | undefined {
   try {
     return proxySettings(env);
   } catch (error) {
@@ -273,7 +274,7 @@ function proxiesOf(env: ConfigSource['env'], { mistaken }: Readers): ProxySettin
 
 function offloadOf(
   options: Options,
-  { choice, mistaken }: Readers,
+  { choice, mistaken }: OptionReaders,
 ): Pick<AgentConfig, 'offloadNamespaces' | 'offloadStrategy'> {
   const { 'offload-namespaces': namespaces, 'offload-strategy': strategy } = options;
   if (strategy !== undefined && namespaces === undefined)
@@ -286,7 +287,7 @@ function offloadOf(
   };
 }
 
-function logLevel([where, text]: Given, { mistaken }: Readers): LogLevel {
+function logLevel([where, text]: Given, { mistaken }: OptionReaders): LogLevel {
   const level = LOG_LEVELS.find((known) => known === text);
   if (level === undefined) mistaken(`${where} must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`);
   return level ?? DEFAULT_LOG_LEVEL;
@@ -303,7 +304,7 @@ const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-
 
 function dnsOf(
   options: Options,
-  { list, mistaken }: Readers,
+  { list, mistaken }: OptionReaders,
 ): Pick<AgentConfig, 'clusterDns' | 'clusterDomain'> {
   const clusterDns = list('cluster-dns');
   const wrong = clusterDns.find((text) => parseAddress(text) === undefined);
@@ -318,7 +319,7 @@ function dnsOf(
 
 type Ranges = Pick<AgentConfig, 'podCidrs' | 'serviceCidrs' | 'externalCidr' | 'viewPools' | 'reservedCidrs'>;
 
-function rangesOf(options: Options, { cidrs, mistaken }: Readers): Ranges {
+function rangesOf(options: Options, { cidrs, mistaken }: OptionReaders): Ranges {
   const external = cidrs('external-cidr');
   if (external.length > 1) mistaken('--external-cidr is one CIDR');
   const ranges = {
@@ -334,72 +335,6 @@ function rangesOf(options: Options, { cidrs, mistaken }: Readers): Ranges {
     mistaken(`--external-cidr ${ranges.externalCidr} overlaps with ${clash}; name a range that nothing uses`);
   }
   return ranges;
-}
-
-/** One reader for each kind of option. If a value is wrong, the reader adds to `mistakes` and returns the default. */
-interface Readers {
-  port: <T extends number | undefined>(name: string, fallback: T) => number | T;
-  seconds: <T extends number | undefined>(name: string, fallback: T, least: number) => number | T;
-  list: (name: string) => string[];
-  flag: <T extends boolean | undefined>(name: string, fallback: T) => boolean | T;
-  choice: <T extends string>(name: string, known: readonly T[], fallback: T) => T;
-  mtu: (name: string, fallback: number) => number;
-  /** These leave out what is not well-formed; with `endpoints`, `none` gives an empty list, and no option undefined. */
-  cidrs: (name: string) => string[];
-  dialled: (name: string) => string[];
-  endpoints: (name: string) => string[] | undefined;
-  mistaken: (message: string) => void;
-}
-
-function readers(options: Options, mistakes: string[]): Readers {
-  const number = <T extends number | undefined>(
-    name: string,
-    fallback: T,
-    { least, most, what }: { least: number; most: number; what: string },
-  ): number | T => {
-    const text = options[name];
-    if (text === undefined) return fallback;
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= least && value <= most) return value;
-    mistakes.push(`--${name} must be ${what}, not "${text}"`);
-    return fallback;
-  };
-  const port = <T extends number | undefined>(name: string, fallback: T): number | T =>
-    number(name, fallback, { least: 0, most: 65_535, what: 'a port' });
-  const seconds = <T extends number | undefined>(name: string, fallback: T, least: number): number | T =>
-    number(name, fallback, { least, most: 31_536_000, what: `a number of seconds from ${least} to a year` });
-  const mtu = (name: string, fallback: number): number =>
-    number(name, fallback, { least: 1280, most: 9_000, what: 'from 1280 to 9000 bytes' });
-  const flag = <T extends boolean | undefined>(name: string, fallback: T): boolean | T => {
-    const text = options[name];
-    if (text === 'on' || text === 'off') return text === 'on';
-    if (text !== undefined) mistakes.push(`--${name} must be on or off, not "${text}"`);
-    return fallback;
-  };
-  const choice = <T extends string>(name: string, known: readonly T[], fallback: T): T => {
-    const found = known.find((one) => one === (options[name] ?? fallback));
-    if (found === undefined) mistakes.push(`--${name}: "${options[name]}" is not ${known.join(', ')}`);
-    return found ?? fallback;
-  };
-  const list = (name: string): string[] => (options[name] ?? '').split(',').filter((text) => text !== '');
-  const checked = (name: string, check: (text: string) => unknown): string[] =>
-    list(name).filter((text) => {
-      try {
-        check(text);
-        return true;
-      } catch (error) {
-        mistakes.push(`--${name}: ${errorMessage(error)}`);
-        return false;
-      }
-    });
-  const cidrs = (name: string): string[] => checked(name, parsePrefix);
-  const dialled = (name: string): string[] => checked(name, parseEndpoint);
-  const endpoints = (name: string): string[] | undefined => {
-    if (options[name] === undefined) return undefined;
-    return options[name] === 'none' ? [] : dialled(name);
-  };
-  const kinds = { port, seconds, list, flag, choice, mtu, cidrs, dialled, endpoints };
-  return { ...kinds, mistaken: (message) => void mistakes.push(message) };
 }
 
 /** The environment of the process. Nothing else reads it. */
