@@ -5,7 +5,7 @@ import { DEFAULT_RESTORED_KEEP_SECONDS } from './api/virtual-node.ts';
 import { WIREGUARD_CHOICES, type WireGuardChoice } from './api/tunnel.ts';
 import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, type LogLevel } from './lib/log.ts';
-import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
+import { splitEndpoint, type Endpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
 import { proxySettings, type ProxySettings } from './lib/proxy.ts';
 import { overlaps, parseAddress, parsePrefix } from './lib/prefix.ts';

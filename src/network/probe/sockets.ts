@@ -35,7 +35,7 @@ export function countingSockets(
   let sent = 0;
   return {
     sentPackets: () => sent,
-    knock: sockets.knock,
+    knock: async (...question) => sockets.knock(...question),
     async bind(address, port, listener) {
       const socket = await sockets.bind(address, port, listener);
       return {
