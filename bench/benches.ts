@@ -4,12 +4,18 @@ import { lanBench } from './lan/lan-bench.ts';
 import { peersBench } from './peers/bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
 import { namespacesBench } from './pods/namespaces-bench.ts';
+import { restartBench } from './pods/restart-bench.ts';
+import { singleBench } from './pods/single-bench.ts';
+import { steadyBench } from './pods/steady-bench.ts';
 import { reachBench } from './reach.ts';
 import { slicesBench } from './slices.ts';
 import { watchBench } from './watch/watch-bench.ts';
 
 export const BENCHES: readonly Bench[] = [
   burstBench,
+  steadyBench,
+  singleBench,
+  restartBench,
   namespacesBench,
   slicesBench,
   peersBench,

@@ -136,7 +136,7 @@ export class AttackBed {
   /** The role `peer` for that virtual node, as a program beside the others: pods of these clusters run nothing. */
   async startPeer(virtualNode: string): Promise<void> {
     const folder = join(this.lab.spec.dataDirectory, virtualNode);
-    const args = await peerArguments(this.cluster, { virtualNode, folder });
+    const { args } = await peerArguments(this.cluster, { virtualNode, folder });
     this.#programs.push(Program.start('peer', [...imageFlags(), this.#main, ...args], this.lab.spec));
   }
 

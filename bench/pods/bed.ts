@@ -9,11 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { binaries } from '../../lab/binaries.ts';
 import type { Cluster } from '../../lab/cluster.ts';
 import { Lab } from '../../lab/lab.ts';
-import { TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { LABEL_PROVIDER, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import type { ReflectionRule } from '../../src/api/reflection.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import type { OtherProgram } from '../frame/bench.ts';
 import { cpuMs } from '../frame/process-figures.ts';
+import { joinNetworks, PROVIDER_ID } from './pretended-network.ts';
 import { peerArguments } from './peer-program.ts';
 import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
 import { Program } from '../frame/program.ts';
@@ -33,6 +35,20 @@ export interface BedOptions {
   readonly others?: readonly OtherProgram[];
   /** Of each tenant. */
   readonly mostPods?: number;
+  /** Of kwok, for 250 pods each. Default 10. */
+  readonly foreignNodes?: number;
+  /** Of the virtual nodes' namespaces. Default: the product's. */
+  readonly reflection?: readonly ReflectionRule[];
+  /** A Tunnel says that the networks are joined. No packet uses it. Default: no. */
+  readonly network?: boolean;
+}
+
+/** A program of ours that can be stopped and started again. */
+export interface Restartable {
+  /** Does not wait until it is ready. */
+  readonly start: (environment?: Readonly<Record<string, string>>) => Program;
+  /** Of /readyz and /metrics. */
+  readonly opsUrl: string;
 }
 
 const FOREIGN_NODES = 10;
@@ -67,11 +83,11 @@ export class Bed {
   }
 
   static async up(options: BedOptions): Promise<Bed> {
-    const { name, progress = () => {} } = options;
+    const { name, progress = () => {}, foreignNodes = FOREIGN_NODES } = options;
     const lab = await Lab.fresh({
       name,
       workload: 'kwok',
-      clusters: [{ name: 'home' }, { name: 'foreign', nodes: FOREIGN_NODES }],
+      clusters: [{ name: 'home' }, { name: 'foreign', nodes: foreignNodes }],
       progress,
     });
     try {
@@ -119,7 +135,20 @@ export class Bed {
 
   /** The product, compiled, as its image starts it; resolves when its node is Ready. */
   async startAgent(): Promise<Program> {
-    return this.#startAgent('agent', [...imageFlags(), ...(this.#options.nodeFlags ?? []), this.#main]);
+    return this.#startAgent('agent', this.#agentCommand());
+  }
+
+  /** The same, started by the caller. @param nodeFlags further ones of Node.js */
+  async restartableAgent(nodeFlags: readonly string[]): Promise<Restartable> {
+    const { command, opsPort } = await this.#peer('agent', this.#agentCommand(nodeFlags));
+    return {
+      opsUrl: `http://127.0.0.1:${opsPort}`,
+      start: (environment) => this.#launch('agent', command, environment),
+    };
+  }
+
+  #agentCommand(more: readonly string[] = []): string[] {
+    return [...imageFlags(), ...(this.#options.nodeFlags ?? []), ...more, this.#main];
   }
 
   /** The program of the other checkout, with the flags of that checkout's image. */
@@ -131,9 +160,13 @@ export class Bed {
   }
 
   async #startAgent(name: MirrorName, command: readonly string[]): Promise<Program> {
+    return this.#start(name, (await this.#peer(name, command)).command);
+  }
+
+  async #peer(name: MirrorName, program: readonly string[]): Promise<{ command: string[]; opsPort: number }> {
     const folder = join(this.lab.spec.dataDirectory, name);
-    const args = await peerArguments(this.cluster('home'), { virtualNode: name, folder });
-    return this.#start(name, [process.execPath, ...command, ...args]);
+    const { args, opsPort } = await peerArguments(this.cluster('home'), { virtualNode: name, folder });
+    return { command: [process.execPath, ...program, ...args], opsPort };
   }
 
   /** Of another system, which makes the node by itself. */
@@ -161,8 +194,18 @@ export class Bed {
   }
 
   async #start(name: MirrorName, command: readonly string[], environment = {}): Promise<Program> {
+    const program = this.#launch(name, command, environment);
+    await this.nodeReady(name, program);
+    return program;
+  }
+
+  #launch(name: MirrorName, command: readonly string[], environment = {}): Program {
     const program = Program.start(name, command, this.lab.spec, environment);
     this.#programs.push(program);
+    return program;
+  }
+
+  async nodeReady(name: MirrorName, program: Program): Promise<void> {
     await this.until(`node ${name} Ready`, READY_TIMEOUT_MS, async () => {
       // Throws when the program has ended.
       void program.figures;
@@ -173,7 +216,6 @@ export class Bed {
       // The node controller takes this one off a moment after Ready.
       return isReady === true && node?.spec?.taints?.every(({ key }) => key === TAINT_VIRTUAL_NODE) !== false;
     });
-    return program;
   }
 
   async until(what: string, timeoutMs: number, condition: () => boolean | Promise<boolean>): Promise<void> {
@@ -233,7 +275,10 @@ export class Bed {
       return status === 200;
     });
     const ours = this.#mirrors.filter((name) => name === 'agent' || name === 'before');
-    for (const name of ours) this.apply('home', list(virtualNode(name, kubeconfig, this.#mostPods)));
+    if (this.#options.network === true) await joinNetworks(this.clients.home);
+    for (const name of ours) {
+      this.apply('home', list(virtualNode(name, kubeconfig, { ...this.#options, mostPods: this.#mostPods })));
+    }
     await this.#ready();
   }
 
@@ -265,7 +310,11 @@ interface NodeState {
 
 const list = (items: readonly object[]): string => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 
-const virtualNode = (name: string, kubeconfig: string, mostPods: number): object[] => [
+const virtualNode = (
+  name: string,
+  kubeconfig: string,
+  { mostPods, reflection, network = false }: Pick<BedOptions, 'mostPods' | 'reflection' | 'network'>,
+): object[] => [
   {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -275,11 +324,13 @@ const virtualNode = (name: string, kubeconfig: string, mostPods: number): object
   {
     apiVersion: 'tributary.dev/v1alpha1',
     kind: 'VirtualNode',
-    metadata: { name },
+    metadata: { name, ...(network && { labels: { [LABEL_PROVIDER]: PROVIDER_ID } }) },
     spec: {
       kubeconfigSecretRef: { namespace: name, name: 'foreign-kubeconfig' },
       resources: { cpu: '1000', memory: '1000Gi', pods: String(mostPods) },
-      namespaces: [{ homeNamespace: name, tenantNamespace: tenantOf(name) }],
+      namespaces: [
+        { homeNamespace: name, tenantNamespace: tenantOf(name), ...(reflection && { reflection }) },
+      ],
     },
   },
 ];

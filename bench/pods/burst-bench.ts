@@ -5,7 +5,7 @@ import { writes } from './api-requests.ts';
 import { Bed } from './bed.ts';
 import { burst, type Burst } from './burst.ts';
 import { mirrors, native, type Contender } from './contender.ts';
-import { ownCpuMs, lifeRequestsOf } from './report.ts';
+import { ownCpuMs, lifeRequestsOf, requestTable } from './report.ts';
 
 type Results = ReadonlyMap<string, readonly Burst[]>;
 type Figure = (burst: Burst) => number | undefined;
@@ -54,6 +54,7 @@ export const burstBench: Bench<{ pods: number; warmUp: number }> = {
           say(`round ${round}, ${contender.name}: ${result.readyPerSecond.toFixed(1)} pods/s`);
         }
       }
+      say(`\n${requestTable(results, ['agent', 'null mirror'])}`);
       return found(results);
     } finally {
       await bed.down();

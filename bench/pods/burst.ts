@@ -1,14 +1,11 @@
 /** One Deployment from nothing to all pods Ready where it was made, and back to nothing on both sides. */
 import { pods } from '../../src/api/resources.ts';
-import type { Pod } from '../../src/api/wire.ts';
-import { Informer } from '../../src/kube/informer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/lib/log.ts';
 import { difference, requestCounts, type RequestCounts } from './api-requests.ts';
 import type { Bed } from './bed.ts';
 import { DEPLOYMENT, deployment, type Contender } from './contender.ts';
 import type { ProcessFigures } from '../frame/process-figures.ts';
-import { isReady } from './readiness.ts';
+import { type PodListener, PodWatch } from './pod-watch.ts';
 
 export interface Burst {
   readonly pods: number;
@@ -36,20 +33,21 @@ export async function burst(
   count: number,
   whenReady: () => Promise<void> = async () => Promise.resolve(),
 ): Promise<Burst> {
-  const watcher = await PodWatcher.start(bed, contender);
+  const counter = new ReadyCounter();
+  const watch = await PodWatch.start(bed, contender, counter.see);
   try {
     await bed.quiet();
     const before = await snapshot(bed, contender);
     bed.apply(contender.cluster, JSON.stringify(deployment(contender, count)));
-    await bed.until(`${count} pods Ready (${contender.name})`, TIMEOUT_MS, () => watcher.ready >= count);
-    const readyPerSecond = (count * 1000) / watcher.elapsedMs;
+    await bed.until(`${count} pods Ready (${contender.name})`, TIMEOUT_MS, () => counter.ready >= count);
+    const readyPerSecond = (count * 1000) / counter.elapsedMs;
     const controlPlaneCpuMs = bed.controlPlaneCpuMs - before.controlPlaneCpuMs;
     await systemClock.sleep(REST_MS);
     const after = await snapshot(bed, contender);
     await whenReady();
     const began = performance.now();
     await remove(bed, contender);
-    await bed.until('all pods gone', TIMEOUT_MS, () => watcher.size === 0);
+    await bed.until('all pods gone', TIMEOUT_MS, () => watch.size === 0);
     await remoteGone(bed, contender);
     const gonePerSecond = (count * 1000) / (performance.now() - began);
     await systemClock.sleep(REST_MS);
@@ -65,7 +63,7 @@ export async function burst(
       ...(after.figures === undefined ? {} : { ready: after.figures }),
     };
   } finally {
-    await watcher.stop();
+    await watch.stop();
   }
 }
 
@@ -94,7 +92,7 @@ async function remove(bed: Bed, { cluster, namespace }: Contender): Promise<void
   if (status > 299) throw new Error(`DELETE ${path}: ${status} ${body}`);
 }
 
-async function remoteGone(bed: Bed, { tenant }: Contender): Promise<void> {
+export async function remoteGone(bed: Bed, { tenant }: Contender): Promise<void> {
   if (tenant === undefined) return;
   await bed.until(`no pods left in ${tenant}`, TIMEOUT_MS, async () => {
     const { items } = await bed.clients.foreign.list(pods, { namespace: tenant, limit: 1 });
@@ -103,52 +101,26 @@ async function remoteGone(bed: Bed, { tenant }: Contender): Promise<void> {
 }
 
 /** Counts pods as they appear and turn Ready. */
-class PodWatcher {
-  readonly #informer: Informer<Pod>;
+class ReadyCounter {
   readonly #ready = new Set<string>();
   #first: number | undefined;
   #last = 0;
 
-  private constructor(bed: Bed, { cluster, namespace }: Contender) {
-    this.#informer = new Informer<Pod>({
-      client: bed.clients[cluster],
-      type: pods,
-      list: { namespace },
-      clock: systemClock,
-      log: silentLogger,
-    });
-    this.#informer.onChange((key, pod) => this.#see(key, pod));
-  }
-
-  static async start(bed: Bed, contender: Contender): Promise<PodWatcher> {
-    const watcher = new PodWatcher(bed, contender);
-    await watcher.#informer.start(new AbortController().signal);
-    return watcher;
-  }
-
   get ready(): number {
     return this.#ready.size;
-  }
-
-  get size(): number {
-    return this.#informer.size;
   }
 
   get elapsedMs(): number {
     return this.#last - (this.#first ?? this.#last);
   }
 
-  async stop(): Promise<void> {
-    await this.#informer.stop();
-  }
-
-  #see(key: string, pod: Pod | undefined): void {
+  readonly see: PodListener = (key, pod) => {
     this.#first ??= performance.now();
-    if (pod === undefined || !isReady(pod)) {
+    if (pod?.ready !== true) {
       this.#ready.delete(key);
     } else if (!this.#ready.has(key)) {
       this.#ready.add(key);
       this.#last = performance.now();
     }
-  }
+  };
 }

@@ -1,5 +1,6 @@
 /** Who runs a Deployment: the product, the null mirror, or the foreign cluster by itself. */
 import { TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import type { Container, Draft, Pod } from '../../src/api/wire.ts';
 import type { Bed, ClusterName } from './bed.ts';
 import { tenantOf } from './bed.ts';
 import type { Given } from '../frame/bench.ts';
@@ -51,7 +52,6 @@ export const DEPLOYMENT = 'burst';
 
 /** As a service of everyday size would ask for it: some 4 KB a pod once the API server has filled in its defaults. */
 export function deployment({ namespace, node }: Contender, replicas: number): object {
-  const labels = { app: DEPLOYMENT, 'app.kubernetes.io/part-of': 'bench' };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -61,24 +61,26 @@ export function deployment({ namespace, node }: Contender, replicas: number): ob
       selector: { matchLabels: { app: DEPLOYMENT } },
       strategy: { rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } },
       template: {
-        metadata: { labels, annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8080' } },
+        metadata: podMeta,
         spec: {
+          ...podSpec,
           ...(node === undefined
             ? {}
-            : {
-                nodeSelector: { 'kubernetes.io/hostname': node },
-                tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists', effect: 'NoSchedule' }],
-              }),
-          terminationGracePeriodSeconds: 1,
-          containers: [container],
+            : { nodeSelector: { 'kubernetes.io/hostname': node }, tolerations: [toleration] }),
         },
       },
     },
   };
 }
 
+/** One pod of that kind, bound from the start: no scheduler takes part. */
+export const boundPod = ({ namespace, node }: Mirror, name: string): Draft<Pod> => ({
+  metadata: { ...podMeta, name, namespace },
+  spec: { ...podSpec, nodeName: node, tolerations: [toleration] },
+});
+
 const probe = { httpGet: { path: '/healthz', port: 'http' }, periodSeconds: 10 };
-const container = {
+const container: Container = {
   name: 'main',
   image: 'example.org/none:1',
   args: ['--listen=:8080', '--log-format=json'],
@@ -92,3 +94,10 @@ const container = {
   livenessProbe: probe,
   resources: { requests: { cpu: '10m', memory: '16Mi' } },
 };
+
+const podMeta = {
+  labels: { app: DEPLOYMENT, 'app.kubernetes.io/part-of': 'bench' },
+  annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8080' },
+};
+const podSpec = { terminationGracePeriodSeconds: 1, containers: [container] };
+const toleration = { key: TAINT_VIRTUAL_NODE, operator: 'Exists', effect: 'NoSchedule' };

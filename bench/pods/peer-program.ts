@@ -4,11 +4,17 @@ import { join } from 'node:path';
 import type { Cluster } from '../../lab/cluster.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 
+export interface PeerArguments {
+  readonly args: readonly string[];
+  /** Of /readyz and /metrics, at 127.0.0.1. */
+  readonly opsPort: number;
+}
+
 /** Arguments of the role `peer` for a virtual node of that cluster; its certificate is written into `folder`. */
 export async function peerArguments(
   cluster: Cluster,
   { virtualNode, folder }: { virtualNode: string; folder: string },
-): Promise<string[]> {
+): Promise<PeerArguments> {
   const [kubelet = 0, ops = 0] = await freePorts(2);
   const pair = await cluster.pki.authority.issue({ commonName: virtualNode, ips: ['127.0.0.1'] });
   mkdirSync(folder, { recursive: true });
@@ -24,5 +30,6 @@ export async function peerArguments(
     'tls-cert-file': cert,
     'tls-private-key-file': key,
   };
-  return ['run', 'peer', ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])];
+  const named = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  return { args: ['run', 'peer', ...named], opsPort: ops };
 }

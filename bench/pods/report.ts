@@ -74,12 +74,34 @@ function ratio(
   return `agent / ${to}, ${what}: ${medians.toFixed(2)} of medians, ${shown(spread(pairs), 2)} by round`;
 }
 
-/** Requests per pod by kind, the most frequent first. */
-export function requestTable(bursts: readonly Burst[]): string {
+/** Requests that are rarer than this, per pod, are of the surroundings: leases, the Node's status. */
+const RARE = 0.03;
+
+/**
+ * Requests per pod life by verb, resource and side, those of one contender beside those of another one: first what it asks
+ * more than the other.
+ */
+export function requestTable(results: Results, [our, their]: readonly [string, string]): string {
+  const [ours, theirs] = [perPodByKind(results.get(our) ?? []), perPodByKind(results.get(their) ?? [])];
+  const rows = [...new Set([...ours.keys(), ...theirs.keys()])]
+    .map((kind) => [kind, ours.get(kind) ?? 0, theirs.get(kind) ?? 0] as const)
+    .filter(([, mine, other]) => Math.max(mine, other) > RARE)
+    .toSorted(([, a, b], [, c, d]) => c - d - (a - b));
+  return table([
+    ['requests per pod life', our, their, 'more'],
+    ...rows.map(([kind, mine, other]) => [
+      kind,
+      ...[mine, other, mine - other].map((count) => count.toFixed(2)),
+    ]),
+  ]);
+}
+
+function perPodByKind(bursts: readonly Burst[]): Map<string, number> {
   const sum = new Map<string, number>();
-  for (const { requests, pods } of bursts) {
-    for (const [key, value] of requests) sum.set(key, (sum.get(key) ?? 0) + value / bursts.length / pods);
+  for (const { lifeRequests, pods } of bursts) {
+    for (const [kind, count] of lifeRequests) {
+      sum.set(kind, (sum.get(kind) ?? 0) + count / bursts.length / pods);
+    }
   }
-  const rows = [...sum].filter(([, value]) => value > 0.005).toSorted(([, a], [, b]) => b - a);
-  return table(rows.map(([key, value]) => [key, value.toFixed(2)]));
+  return sum;
 }

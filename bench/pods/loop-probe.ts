@@ -1,0 +1,18 @@
+/**
+ * Measures the event loop of the program into which it is loaded: `node --import file:///.../loop-probe.ts?into=FILE`. At each
+ * SIGUSR2 it writes what was measured since the last one. A sample of a loop that is idle is about a millisecond.
+ */
+import { renameSync, writeFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+const into = new URL(import.meta.url).searchParams.get('into') ?? '';
+const delays = monitorEventLoopDelay({ resolution: 1 });
+delays.enable();
+
+process.on('SIGUSR2', () => {
+  const figures = { p999Ms: delays.percentile(99.9) / 1e6, longestMs: delays.max / 1e6 };
+  // Whoever waits for the file finds all of it.
+  writeFileSync(`${into}.part`, JSON.stringify(figures));
+  renameSync(`${into}.part`, into);
+  delays.reset();
+});

@@ -1,0 +1,118 @@
+/** One restart of the agent, until it has looked at every pod and has nothing left to do. */
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { imageFlags, runToEnd } from '../../lab/compiled-program.ts';
+import { CONTROLLER_METRICS } from '../../src/kube/controller-metrics.ts';
+import type { Program } from '../frame/program.ts';
+import { difference, requestCounts, type RequestCounts, writes } from './api-requests.ts';
+import type { Bed, Restartable } from './bed.ts';
+import type { Mirror } from './contender.ts';
+
+export interface Restart {
+  /** From the start of the process until it has reconciled every pod and its queues are empty. */
+  readonly ms: number;
+  /** Until /readyz says so. */
+  readonly readyMs: number;
+  /** Since it was started and until some seconds after; without Leases, the Node, and questions about rights. */
+  readonly writes: number;
+  readonly requests: RequestCounts;
+  readonly stall: { readonly p999Ms: number; readonly longestMs: number };
+  readonly cpuMs: number;
+  readonly privateMiB: number;
+}
+
+const TIMEOUT_MS = 300_000;
+const POLL_MS = 50;
+/** What is written late is written, too. */
+const REST_MS = 15_000;
+/** Of what goes on anyway: heartbeats, and what is asked but not stored. */
+const SURROUNDINGS = /(?: leases| nodes| nodes\/status|reviews)$/u;
+
+/** To be given to Node.js, so that `stallOf` can ask. */
+export const probeFlags = (bed: Bed): string[] => {
+  const url = pathToFileURL(join(import.meta.dirname, 'loop-probe.ts'));
+  url.searchParams.set('into', stallFile(bed));
+  return ['--import', url.href];
+};
+
+const stallFile = (bed: Bed): string => join(bed.lab.spec.dataDirectory, 'stall.json');
+
+/** Starts the program, which is not running, with so many pods on its node. It runs on. */
+export async function restart(
+  bed: Bed,
+  agent: Restartable,
+  pods: number,
+): Promise<Restart & { program: Program }> {
+  await bed.quiet();
+  const before = await counts(bed);
+  const began = performance.now();
+  const program = agent.start();
+  const readyMs = await passed(began, `${agent.opsUrl}/readyz`, () => true);
+  const ms = await passed(began, `${agent.opsUrl}/metrics`, (metrics) => hasLookedAt(metrics, pods));
+  const { cpuMs } = program.figures;
+  const stall = await stallOf(bed, program);
+  await sleep(REST_MS);
+  const requests = difference(before, await counts(bed));
+  const { privateMiB } = program.figures;
+  const ours = new Map([...requests].filter(([key]) => !SURROUNDINGS.test(key.replace(/ \(.*$/u, ''))));
+  return { ms, readyMs, writes: writes(ours), requests: ours, stall, cpuMs, privateMiB, program };
+}
+
+/** Milliseconds that the raw list takes, in a process of its own. */
+export function rawList(bed: Bed, { node, tenant }: Pick<Mirror, 'node' | 'tenant'>): number {
+  const script = join(import.meta.dirname, 'raw-list.ts');
+  const files = [bed.cluster('home').kubeconfig, bed.cluster('foreign').kubeconfig];
+  return Number(runToEnd(process.execPath, [...imageFlags(), script, ...files, node, tenant]));
+}
+
+/** Until a page is served that is as it should be. */
+async function passed(began: number, url: string, isDone: (text: string) => boolean): Promise<number> {
+  for (;;) {
+    const answer = await fetch(url).catch(() => undefined);
+    const at = performance.now() - began;
+    if (answer?.ok === true && isDone(await answer.text())) return at;
+    await answer?.body?.cancel().catch(() => undefined);
+    if (at > TIMEOUT_MS) throw new Error(`${url} is not as it should be after ${TIMEOUT_MS / 1000} s`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** Whether it has reconciled so many pods, and no key waits. Reads Prometheus' text format. */
+export function hasLookedAt(metrics: string, pods: number): boolean {
+  const sum = (name: string, labels = ''): number =>
+    metrics
+      .split('\n')
+      .filter((line) => line.startsWith(`${name}{`) && line.includes(labels))
+      .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+  const { reconciles, depth } = CONTROLLER_METRICS;
+  return sum(reconciles.name, 'controller="pods"') >= pods && sum(depth.name) === 0;
+}
+
+async function stallOf(bed: Bed, program: Program): Promise<Restart['stall']> {
+  const file = stallFile(bed);
+  rmSync(file, { force: true });
+  process.kill(program.pid, 'SIGUSR2');
+  let text = '';
+  await bed.until(`${file} is written`, TIMEOUT_MS, () => {
+    try {
+      text = readFileSync(file, 'utf8');
+    } catch {
+      return false;
+    }
+    return true;
+  });
+  return JSON.parse(text) as Restart['stall'];
+}
+
+async function counts(bed: Bed): Promise<RequestCounts> {
+  const sides = await Promise.all(
+    (['home', 'foreign'] as const).map(async (side) => {
+      const found = await requestCounts(bed.cluster(side).api);
+      return [...found].map(([key, count]) => [`${key} (${side})`, count] as const);
+    }),
+  );
+  return new Map(sides.flat());
+}

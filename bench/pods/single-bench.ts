@@ -1,0 +1,150 @@
+/** P4: one object at a time, made or changed at home, until it is seen over there. */
+import { services } from '../../src/api/resources.ts';
+import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
+import { Bed, type ClusterName, tenantOf } from './bed.ts';
+import { percentile } from './latencies.ts';
+import { MarkWatch } from './mark-watch.ts';
+import { service, SERVICE, SINGLE_KINDS, type SingleKind } from './single-objects.ts';
+
+interface Place {
+  readonly cluster: ClusterName;
+  readonly namespace: string;
+}
+
+/** Where nobody copies anything. */
+const FLOORS: readonly [Place, Place] = [
+  { cluster: 'home', namespace: 'null' },
+  { cluster: 'foreign', namespace: 'native' },
+];
+const FROM: Place = { cluster: 'home', namespace: 'agent' };
+const TO: Place = { cluster: 'foreign', namespace: tenantOf('agent') };
+
+/** Milliseconds, in the order of their turns. */
+interface Times {
+  readonly created: number[];
+  readonly changed: number[];
+}
+
+interface Round {
+  readonly agent: Times;
+  /** At home, and over there. */
+  readonly floors: readonly [Times, Times];
+}
+
+type Results = ReadonlyMap<SingleKind['name'], readonly Round[]>;
+
+export const singleBench: Bench<{ objects: number; warmUp: number }> = {
+  name: 'single',
+  title: 'one object at a time, until it is seen over there',
+  what:
+    'One ConfigMap, Secret (1 KiB each), Service or EndpointSlice (100 endpoints) at a time is made at home, and then changed, while nothing ' +
+    'else happens: how long until a watch over there shows it. ConfigMaps and Secrets travel by the rule `All`. The **floor** is the same ' +
+    'object written and watched in a namespace of home that nobody copies, plus the same over there: two hops, and no program between ' +
+    'them. The three take turns, object by object.',
+  parameters: { objects: 30, warmUp: 10 },
+  run: async ({ parameters, rounds, say, nodeFlags }) => {
+    const bed = await Bed.up({
+      name: 'bench-single',
+      progress: say,
+      nodeFlags,
+      network: true,
+      reflection: [
+        { resource: 'configmaps', policy: 'All' },
+        { resource: 'secrets', policy: 'All' },
+      ],
+    });
+    try {
+      await bed.startAgent();
+      for (const { cluster, namespace } of [FROM, ...FLOORS])
+        await bed.clients[cluster].create(services, service({ name: SERVICE, namespace }, 0));
+      await bed.quiet();
+      const results = new Map<SingleKind['name'], Round[]>(SINGLE_KINDS.map(({ name }) => [name, []]));
+      for (const kind of SINGLE_KINDS) await oneRound(bed, kind, parameters.warmUp);
+      for (let round = 1; round <= rounds; round++) {
+        for (const kind of SINGLE_KINDS) {
+          const found = await oneRound(bed, kind, parameters.objects);
+          results.get(kind.name)?.push(found);
+          say(`round ${round}, ${kind.name}: ${ratioOf(found).toFixed(2)} of the floor`);
+        }
+      }
+      return foundOf(results);
+    } finally {
+      await bed.down();
+    }
+  },
+};
+
+async function oneRound(bed: Bed, kind: SingleKind, count: number): Promise<Round> {
+  const floors = await Promise.all(FLOORS.map(async (place) => MarkWatch.start(bed, kind, place)));
+  const there = await MarkWatch.start(bed, kind, TO);
+  const empty = (): Times => ({ created: [], changed: [] });
+  const round = { agent: empty(), floors: [empty(), empty()] as const };
+  try {
+    for (let index = 0; index < count; index++) {
+      const name = `single-${index}`;
+      for (const [at, place] of FLOORS.entries()) {
+        const watch = floors[at];
+        const times = round.floors[at];
+        if (watch !== undefined && times !== undefined)
+          await once(bed, { kind, name, seen: name, place }, watch, times);
+      }
+      const seen = kind.remoteName(name);
+      await once(bed, { kind, name, seen, place: FROM }, there, round.agent);
+    }
+    return round;
+  } finally {
+    await Promise.all([...floors, there].map(async (watch) => watch.stop()));
+  }
+}
+
+/** Makes an object, changes it, and removes it again. */
+async function once(
+  bed: Bed,
+  { kind, name, seen, place }: { kind: SingleKind; name: string; seen: string; place: Place },
+  watch: MarkWatch,
+  times: Times,
+): Promise<void> {
+  const client = bed.clients[place.cluster];
+  const { namespace } = place;
+  const draft = kind.make({ name, namespace }, 1);
+  times.created.push(await watch.timed(seen, 1, async () => client.create(kind.type, draft)));
+  const made = await client.get(kind.type, { name, namespace });
+  const changed = kind.make({ name, namespace }, 2);
+  const next = { ...made, ...changed, metadata: made.metadata };
+  times.changed.push(await watch.timed(seen, 2, async () => client.replace(kind.type, next)));
+  await client.delete(kind.type, { name, namespace });
+  await watch.gone(seen);
+}
+
+const STEPS = ['created', 'changed'] as const;
+const p50 = (times: readonly number[]): number => percentile(times, 0.5);
+const floorOf = ({ floors }: Round, step: keyof Times): number =>
+  floors.reduce((sum, times) => sum + p50(times[step]), 0);
+/** Of both steps together. */
+const ratioOf = (round: Round): number =>
+  STEPS.reduce((sum, step) => sum + p50(round.agent[step]), 0) /
+  STEPS.reduce((sum, step) => sum + floorOf(round, step), 0);
+
+function foundOf(results: Results): Found {
+  const measured = [...results].flatMap(([kind, rounds]) =>
+    STEPS.flatMap((step): Measured[] => {
+      const figure = (share: string): string => `${kind} ${step}, ms, ${share}`;
+      return [
+        { contender: 'agent', figure: figure('p50'), values: rounds.map(({ agent }) => p50(agent[step])) },
+        { contender: 'floor', figure: figure('p50'), values: rounds.map((round) => floorOf(round, step)) },
+        {
+          contender: 'agent',
+          figure: figure('p99'),
+          values: rounds.map(({ agent }) => percentile(agent[step], 0.99)),
+        },
+      ];
+    }),
+  );
+  const goals = [...results].map(([kind, rounds]): Goal => ({
+    id: `P4-${kind.toLowerCase()}`,
+    what: `${kind} created and changed, p50 of the floor’s`,
+    values: rounds.map(ratioOf),
+    atMost: 1.5,
+  }));
+  return { measured, goals };
+}
