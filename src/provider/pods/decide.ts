@@ -90,7 +90,7 @@ export type Action =
   | { do: 'collect'; remote: Pod; isInTheWay: boolean }
   /** The remote pod of a home pod that was lost by a restore is what this one needs. */
   | { do: 'adopt'; home: Pod; remote: Pod }
-  /** The remote pod is gone: after a live read, let the home pod's deletion complete. */
+  /** The remote pod is gone, which it has said itself or a live read confirms: let the home pod's deletion complete. */
   | { do: 'finish'; home: Pod; tenantNamespace: string | undefined };
 
 const NOTHING: Action = { do: 'nothing' };

@@ -11,7 +11,6 @@ import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { aboutPod, type EventType } from '../../kube/events.ts';
-import { deleteByUid } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -19,9 +18,9 @@ import type { LossBudget } from '../../lib/loss-budget.ts';
 import type { Pace } from '../../lib/pace.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
-import { endedStatus, lostStatus } from '../forge/ended-status.ts';
+import { lostStatus } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
-import { forgeStatus, refusedStatus, unshowableStatus } from '../forge/status.ts';
+import { refusedStatus, unshowableStatus } from '../forge/status.ts';
 import { homePace, statusCost } from '../home-paces.ts';
 import { podKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
@@ -29,6 +28,7 @@ import type { KeptBodies } from '../restored/kept-bodies.ts';
 import type { Tenant } from '../tenants.ts';
 import { collectRemote } from './collect.ts';
 import { type Action, decide, type Note, type ReferenceState, type Situation } from './decide.ts';
+import { Ending } from './ending.ts';
 import { HeldRequests } from './held-requests.ts';
 import { failureToTell, nameTaken, type Refusal, refusalOf, withPolicy } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
@@ -72,6 +72,7 @@ export class PodReconciler {
   readonly #options: PodReconcilerOptions;
   readonly #heldRequests: HeldRequests;
   readonly #remotes: RemotePods;
+  readonly #ending: Ending;
   readonly #pace: Pace;
 
   constructor(options: PodReconcilerOptions) {
@@ -79,6 +80,13 @@ export class PodReconciler {
     this.#pace = homePace('podStatus', options.clock);
     this.#heldRequests = new HeldRequests(options.clock);
     this.#remotes = new RemotePods(options.foreign);
+    this.#ending = new Ending({
+      ...options,
+      remotes: this.#remotes,
+      putStatus: async (...written) => this.#putStatus(...written),
+      reclaim: async (remote, namespace, signal) =>
+        this.#reclaim(remote, options.tenants.of(namespace), signal),
+    });
   }
 
   async reconcile(key: string, signal: AbortSignal): Outcome {
@@ -98,6 +106,7 @@ export class PodReconciler {
 
   #forget(key: string): void {
     this.#heldRequests.forget(key);
+    this.#ending.forget(key);
     const [namespace = '', name = ''] = key.split('/');
     this.#options.tenants.of(namespace)?.forgetLastState(name);
   }
@@ -153,7 +162,7 @@ export class PodReconciler {
         this.#options.onAdopted(action.home);
         return DONE;
       case 'finish':
-        return this.#finish(action, signal);
+        return this.#ending.finish(action, signal);
       default:
         return action satisfies never;
     }
@@ -321,41 +330,6 @@ export class PodReconciler {
     const message = 'the pod was evicted or deleted in the foreign cluster';
     this.#tell(home, OFFLOADED_REASONS.lost, message);
     return this.#writeStatus(home, lostStatus(home, message, timestamp(clock.now())), signal);
-  }
-
-  async #finish({ home, tenantNamespace }: Extract<Action, { do: 'finish' }>, signal: AbortSignal): Outcome {
-    const { name, namespace, uid } = home.metadata;
-    if (tenantNamespace !== undefined) {
-      const remote = await this.#remotes.live(tenantNamespace, name, signal);
-      if (remote?.metadata.labels?.[LABEL_HOME_UID] === uid) {
-        return this.#reclaim(remote, this.#options.tenants.of(namespace ?? ''), signal);
-      }
-    }
-    if (!isFinished(home)) return this.#showEnd(home, signal);
-    await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
-    return DONE;
-  }
-
-  /**
-   * As a kubelet, whoever waits for the end of the pod (`kubectl wait`, the Job controller) sees how it ended before the
-   * object goes; the next step deletes it.
-   */
-  async #showEnd(home: Pod, signal: AbortSignal): Outcome {
-    const { clock, context, tenants } = this.#options;
-    const now = timestamp(clock.now());
-    const { namespace = '' } = home.metadata;
-    const last = tenants.of(namespace)?.lastState(home);
-    const given = context(namespace);
-    const shown = last && given ? { ...home, status: forgeStatus(home, last, given, now) } : home;
-    const status = isFinished(shown) ? shown.status : endedStatus(shown, now);
-    try {
-      await this.#putStatus(home, status ?? {}, signal);
-    } catch (error) {
-      // The foreign cluster may report what home cannot show; the pod ends nevertheless.
-      if (!hasCode(error, 'Invalid') || shown === home) throw error;
-      await this.#putStatus(home, endedStatus(home, now), signal);
-    }
-    return DONE;
   }
 
   async #reclaim(remote: Pod, tenant: Tenant | undefined, signal: AbortSignal): Outcome {

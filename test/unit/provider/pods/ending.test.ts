@@ -1,0 +1,74 @@
+import { expect, test } from '@jest/globals';
+import type { Pod } from '../../../../src/api/wire.ts';
+import { Ending } from '../../../../src/provider/pods/ending.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { CONTEXT, homePod, NOW, remotePod, RUNNING } from '../support/pods.ts';
+
+const home = homePod({
+  metadata: { deletionTimestamp: NOW, deletionGracePeriodSeconds: 30 },
+  status: RUNNING,
+});
+const ended = { ...home, status: { ...RUNNING, phase: 'Failed' } };
+const body = (metadata: object): Pod => remotePod(home, { metadata, status: RUNNING });
+const { signal } = new AbortController();
+
+/** `last`: what the cache knew of the remote pod when it went; `live`: what is over there. */
+function begin({ last, live }: { last?: Pod; live?: Pod }): {
+  finish: (home: Pod) => Promise<unknown>;
+  clock: FakeClock;
+  said: string[];
+} {
+  const said: string[] = [];
+  const note = (what: string) => async (): Promise<void> => {
+    said.push(what);
+    return Promise.resolve();
+  };
+  const clock = new FakeClock();
+  const ending = new Ending({
+    clock,
+    home: { delete: note('delete') },
+    tenants: { of: () => ({ lastState: () => last }) },
+    context: () => CONTEXT,
+    remotes: { live: async () => note('read')().then(() => live) },
+    putStatus: note('status'),
+    reclaim: async () => note('reclaim')().then(() => ({})),
+  });
+  const finish = async (pod: Pod): Promise<unknown> =>
+    ending.finish({ do: 'finish', home: pod, tenantNamespace: 'tenant' }, signal);
+  return { finish, clock, said };
+}
+
+test('a remote pod whose kubelet has let it go is not asked for again', async () => {
+  const { finish, said } = begin({ last: body({ deletionTimestamp: NOW, deletionGracePeriodSeconds: 0 }) });
+  await finish(home);
+  await finish(ended);
+  expect(said).toEqual(['status', 'delete']);
+});
+
+test.each([
+  ['that the cache has lost', undefined],
+  ['whose label was taken off', body({})],
+  [
+    'whose label was taken off while it was ending',
+    body({ deletionTimestamp: NOW, deletionGracePeriodSeconds: 30 }),
+  ],
+])('one %s is read before anything is said of it', async (_, last) => {
+  const found = begin({ ...(last && { last }), live: body({}) });
+  await found.finish(home);
+  await found.finish(ended);
+  expect(found.said).toEqual(['read', 'reclaim', 'read', 'reclaim']);
+  const gone = begin({ ...(last && { last }) });
+  await gone.finish(home);
+  await gone.finish(ended);
+  expect(gone.said).toEqual(['read', 'status', 'read', 'delete']);
+});
+
+test('what is being removed is asked to go once in a second, and its successor at once', async () => {
+  const { finish, clock, said } = begin({});
+  await finish(ended);
+  expect(await finish(ended)).toEqual({ requeueAfterMs: 1000 });
+  await finish({ ...ended, metadata: { ...ended.metadata, uid: 'another' } });
+  await clock.advance(1000);
+  await finish({ ...ended, metadata: { ...ended.metadata, uid: 'another' } });
+  expect(said).toEqual(['read', 'delete', 'read', 'delete', 'read', 'delete']);
+});
