@@ -138,9 +138,10 @@ export class Bed {
     return this.#startAgent('agent', this.#agentCommand());
   }
 
-  /** The same, started by the caller. @param nodeFlags further ones of Node.js */
-  async restartableAgent(nodeFlags: readonly string[]): Promise<Restartable> {
-    const { command, opsPort } = await this.#peer('agent', this.#agentCommand(nodeFlags));
+  /** The same, or the program of the other checkout in its place, started by the caller. @param nodeFlags further ones of Node.js */
+  async restartable(which: 'agent' | 'before', nodeFlags: readonly string[]): Promise<Restartable> {
+    const program = which === 'agent' ? this.#agentCommand(nodeFlags) : this.#beforeCommand(nodeFlags);
+    const { command, opsPort } = await this.#peer('agent', program);
     return {
       opsUrl: `http://127.0.0.1:${opsPort}`,
       start: (environment) => this.#launch('agent', command, environment),
@@ -153,10 +154,14 @@ export class Bed {
 
   /** The program of the other checkout, with the flags of that checkout's image. */
   async startBefore(): Promise<Program> {
+    return this.#startAgent('before', this.#beforeCommand());
+  }
+
+  #beforeCommand(more: readonly string[] = []): string[] {
     const { before: checkout } = this.#options;
     if (checkout === undefined) throw new Error('no other checkout is named: --before FOLDER');
     const main = compileProgram(join(this.lab.spec.dataDirectory, 'program', 'before'), { checkout });
-    return this.#startAgent('before', [...imageFlags(checkout), main]);
+    return [...imageFlags(checkout), ...more, main];
   }
 
   async #startAgent(name: MirrorName, command: readonly string[]): Promise<Program> {

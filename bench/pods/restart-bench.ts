@@ -2,7 +2,7 @@
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
 import { ratios } from '../frame/goals.ts';
 import type { Program } from '../frame/program.ts';
-import { Bed, tenantOf } from './bed.ts';
+import { Bed, type Restartable, tenantOf } from './bed.ts';
 import type { Mirror } from './contender.ts';
 import { createMany } from './many-pods.ts';
 import { PodWatch } from './pod-watch.ts';
@@ -20,9 +20,13 @@ const PLACE = {
   tenant: tenantOf('agent'),
 } as const;
 
-interface Round {
-  readonly rawMs: number;
-  readonly agent: Restart;
+type Name = 'agent' | 'before';
+
+interface Results {
+  /** Without pods. */
+  readonly none: ReadonlyMap<Name, Restart>;
+  readonly full: ReadonlyMap<Name, readonly Restart[]>;
+  readonly rawMs: readonly number[];
 }
 
 export const restartBench: Bench<{ pods: number }> = {
@@ -32,42 +36,63 @@ export const restartBench: Bench<{ pods: number }> = {
     'All pods run on one virtual node. The agent is stopped and started; it is done when it has reconciled every pod and no key waits. ' +
     'The **raw list** reads the pods of both clusters with the same client, in pages, and drops them; the start of its process is not ' +
     'counted, that of the agent is. Writes are all that both API servers have stored or refused since the start and for 15 s after, without ' +
-    'Leases and the Node. The event loop is sampled every millisecond, so an idle one counts as about one.',
+    'Leases and what says that the Node is Ready. The event loop is sampled every millisecond, so an idle one counts as about one.',
   parameters: { pods: 10_000 },
-  run: async ({ parameters: { pods }, rounds, say, nodeFlags }) => {
+  run: async ({ parameters: { pods }, rounds, say, nodeFlags, before }) => {
     const foreignNodes = Math.ceil(pods / PODS_PER_NODE);
     const bed = await Bed.up({
       name: 'bench-anew',
       progress: say,
       nodeFlags,
+      before,
       foreignNodes,
       mostPods: pods + SPARE_PODS,
     });
     try {
-      const agent = await bed.restartableAgent(probeFlags(bed));
-      const first = agent.start();
-      await bed.nodeReady(PLACE.node, first);
-      await first.stop();
-      const none = await restart(bed, agent, 0);
-      await fill(bed, { ...PLACE, program: none.program }, pods, say);
-      let running: Program = none.program;
-      const all: Round[] = [];
-      for (let round = 1; round <= rounds; round++) {
-        await running.stop();
-        const rawMs = rawList(bed, PLACE);
-        const found = await restart(bed, agent, pods);
-        running = found.program;
-        all.push({ rawMs, agent: found });
-        say(
-          `round ${round}: ${found.ms.toFixed(0)} ms, raw list ${rawMs.toFixed(0)} ms, ${found.writes} writes`,
-        );
-      }
-      return foundOf(all, none, pods);
+      const names = ['agent', ...(before === undefined ? [] : ['before' as const])] as const;
+      const programs = new Map<Name, Restartable>();
+      for (const name of names) programs.set(name, await bed.restartable(name, probeFlags(bed)));
+      const found = await measure(bed, programs, { pods, rounds, say });
+      return foundOf(found, pods);
     } finally {
       await bed.down();
     }
   },
 };
+
+/** The program that is started takes over from the one before, in the order of their turns. */
+async function measure(
+  bed: Bed,
+  programs: ReadonlyMap<Name, Restartable>,
+  { pods, rounds, say }: { pods: number; rounds: number; say: (line: string) => void },
+): Promise<Results> {
+  const none = new Map<Name, Restart>();
+  const full = new Map<Name, Restart[]>([...programs.keys()].map((name) => [name, []]));
+  const rawMs: number[] = [];
+  let running: Program | undefined;
+  const anew = async (program: Restartable, count: number): Promise<Restart> => {
+    await running?.stop();
+    const found = await restart(bed, program, count);
+    running = found.program;
+    return found;
+  };
+  for (const [name, program] of programs) {
+    // The first start makes the Node.
+    await anew(program, 0);
+    none.set(name, await anew(program, 0));
+  }
+  if (running === undefined) throw new Error('no program takes part');
+  await fill(bed, { ...PLACE, program: running }, pods, say);
+  for (let round = 1; round <= rounds; round++) {
+    rawMs.push(rawList(bed, PLACE));
+    for (const [name, program] of programs) {
+      const found = await anew(program, pods);
+      full.get(name)?.push(found);
+      say(`round ${round}, ${name}: ${found.ms.toFixed(0)} ms, ${found.writes} writes`);
+    }
+  }
+  return { none, full, rawMs };
+}
 
 /** Makes the pods, and waits until all are Ready at home. */
 async function fill(bed: Bed, mirror: Mirror, count: number, say: (line: string) => void): Promise<void> {
@@ -95,12 +120,17 @@ const FIGURES: readonly (readonly [figure: string, of: (restart: Restart) => num
   ['private MiB', ({ privateMiB }) => privateMiB, 1],
 ];
 
-function foundOf(rounds: readonly Round[], none: Restart, pods: number): Found {
-  const agents = rounds.map(({ agent }) => agent);
-  const rawMs = rounds.map(({ rawMs }) => rawMs);
+function foundOf({ none, full, rawMs }: Results, pods: number): Found {
+  const agents = full.get('agent') ?? [];
+  const empty = none.get('agent');
   const measured: Measured[] = FIGURES.flatMap(([figure, of, digits]) => [
-    { contender: 'agent', figure, values: agents.map(of), digits },
-    { contender: 'agent without pods', figure, values: [of(none)], digits },
+    ...[...full].map(([contender, each]) => ({ contender, figure, values: each.map(of), digits })),
+    ...[...none].map(([name, one]) => ({
+      contender: `${name}, no pods`,
+      figure,
+      values: [of(one)],
+      digits,
+    })),
   ]);
   measured.push({
     contender: 'raw list',
@@ -129,7 +159,9 @@ function foundOf(rounds: readonly Round[], none: Restart, pods: number): Found {
     {
       id: 'P9-memory',
       what: 'private MiB for 1,000 pods, above none',
-      values: agents.map(({ privateMiB }) => ((privateMiB - none.privateMiB) * 1000) / pods),
+      values: agents.map(
+        ({ privateMiB }) => ((privateMiB - (empty?.privateMiB ?? Number.NaN)) * 1000) / pods,
+      ),
       atMost: 2,
     },
   ];

@@ -16,7 +16,7 @@ export interface Restart {
   readonly ms: number;
   /** Until /readyz says so. */
   readonly readyMs: number;
-  /** Since it was started and until some seconds after; without Leases, the Node, and questions about rights. */
+  /** Since it was started and until some seconds after; without Leases, questions about rights, and what says that the Node is Ready. */
   readonly writes: number;
   readonly requests: RequestCounts;
   readonly stall: { readonly p999Ms: number; readonly longestMs: number };
@@ -29,7 +29,7 @@ const POLL_MS = 50;
 /** What is written late is written, too. */
 const REST_MS = 15_000;
 /** Of what goes on anyway: heartbeats, and what is asked but not stored. */
-const SURROUNDINGS = /(?: leases| nodes| nodes\/status|reviews)$/u;
+const SURROUNDINGS = /(?: leases| (?:virtual)?nodes(?:\/status)?|reviews)$/u;
 
 /** To be given to Node.js, so that `stallOf` can ask. */
 export const probeFlags = (bed: Bed): string[] => {
