@@ -1,5 +1,6 @@
 import { type Random, systemRandom } from '../lib/backoff.ts';
 import type { Basics } from '../lib/basics.ts';
+import { type Breath, breathOf } from '../lib/breath.ts';
 import { type TributaryError, errorCode, errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
@@ -50,6 +51,7 @@ export class Controller implements Component {
   readonly #log: Logger;
   readonly #queue: KeyedQueue;
   readonly #random: Random;
+  readonly #breath: Breath;
   readonly #abort = new AbortController();
   /** The last message that was logged for a key, so that an error that lasts is logged only once. */
   readonly #complaints = new Map<string, string>();
@@ -60,6 +62,7 @@ export class Controller implements Component {
     this.name = name;
     this.#options = options;
     this.#random = random;
+    this.#breath = breathOf(clock);
     this.#log = log.named(name);
     const share = groupOf && { workers: concurrency, groupOf };
     this.#queue = new KeyedQueue({ clock, random, share });
@@ -106,6 +109,8 @@ export class Controller implements Component {
   async #work(): Promise<void> {
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
       this.#options.metrics?.depth(this.name, this.#queue.depth);
+      const rest = this.#breath.due();
+      if (rest !== undefined) await rest;
       await this.#one(key);
       this.#queue.done(key);
     }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { Backoff, type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
+import { type Breath, breathOf } from '../lib/breath.ts';
 import type { Clock } from '../lib/clock.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { TributaryError, errorCode, errorMessage, hasCode } from '../lib/errors.ts';
@@ -74,6 +75,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   readonly #backoff: Backoff;
   readonly #rightsBackoff: Backoff;
   readonly #random: Random;
+  readonly #breath: Breath;
   readonly #listeners: ChangeListeners<T>;
   readonly #abort = new AbortController();
   readonly #firstSync = Promise.withResolvers<void>();
@@ -99,6 +101,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.name = options.name ?? `informer ${type.plural}${where}`;
     this.#options = options;
     this.#random = random;
+    this.#breath = breathOf(clock);
     this.#log = options.log.named('informer', { resource: type.plural, namespace: list.namespace });
     this.#store = new Store(options.indexes);
     this.#listeners = new ChangeListeners(this.#log);
@@ -267,8 +270,16 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#listedAt = clock.monotonic();
     this.#listBeganAt = beganAt;
     this.#listsDone = wanted;
-    this.#view.replace(version, items, { isAnew });
-    if (this.#synced) return;
+    if (this.#synced) {
+      this.#view.replace(version, items, { isAnew });
+      return;
+    }
+    // Before the first list is complete nobody takes what is missing for gone. Later it is taken in whole.
+    for (const _step of this.#view.steps(version, items, { isAnew })) {
+      const rest = this.#breath.due();
+      if (rest !== undefined) await rest;
+      signal.throwIfAborted();
+    }
     this.#synced = true;
     this.#firstSync.resolve();
   }

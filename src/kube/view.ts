@@ -43,13 +43,24 @@ export class View<T extends KubeObject> {
    *
    * @param isAnew it is of another history, which gives out versions that we know a second time: listeners are told of all
    */
-  replace(version: string, items: readonly T[], { isAnew = false }: { isAnew?: boolean } = {}): void {
+  replace(version: string, items: readonly T[], options: { isAnew?: boolean } = {}): void {
+    for (const _step of this.steps(version, items, options));
+  }
+
+  /** The same, a change at a time; until the end the version is the one before. */
+  *steps(
+    version: string,
+    items: readonly T[],
+    { isAnew = false }: { isAnew?: boolean } = {},
+  ): Generator<void, void> {
     const { store } = this.#options;
     const next = new Map(items.map((item) => [keyOf(item), item]));
     for (const key of store.keys()) if (!next.has(key)) this.#set(key, undefined);
     for (const [key, object] of next) {
       const known = store.get(key);
-      if (isAnew || known === undefined || !isSame(known, object)) this.#set(key, object);
+      if (!isAnew && known !== undefined && isSame(known, object)) continue;
+      this.#set(key, object);
+      yield;
     }
     this.#version = version;
   }
