@@ -75,35 +75,45 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
 };
 
 async function oneRound(bed: Bed, kind: SingleKind, count: number): Promise<Round> {
-  const floors = await Promise.all(FLOORS.map(async (place) => MarkWatch.start(bed, kind, place)));
-  const there = await MarkWatch.start(bed, kind, TO);
-  const empty = (): Times => ({ created: [], changed: [] });
-  const round = { agent: empty(), floors: [empty(), empty()] as const };
+  const turn = async (place: Place, shownAt: Place, seenAs: SingleKind['remoteName']): Promise<Turn> => ({
+    place,
+    seenAs,
+    watch: await MarkWatch.start(bed, kind, shownAt),
+    times: { created: [], changed: [] },
+  });
+  const same = (name: string): string => name;
+  const [here, there] = FLOORS;
+  const turns = [
+    await turn(here, here, same),
+    await turn(there, there, same),
+    await turn(FROM, TO, kind.remoteName),
+  ] as const;
   try {
-    for (let index = 0; index < count; index++) {
-      const name = `single-${index}`;
-      for (const [at, place] of FLOORS.entries()) {
-        const watch = floors[at];
-        const times = round.floors[at];
-        if (watch !== undefined && times !== undefined)
-          await once(bed, { kind, name, seen: name, place }, watch, times);
-      }
-      const seen = kind.remoteName(name);
-      await once(bed, { kind, name, seen, place: FROM }, there, round.agent);
-    }
-    return round;
+    for (let index = 0; index < count; index++)
+      for (const each of turns) await once(bed, kind, `single-${index}`, each);
+    const [first, second, agent] = turns;
+    return { agent: agent.times, floors: [first.times, second.times] };
   } finally {
-    await Promise.all([...floors, there].map(async (watch) => watch.stop()));
+    await Promise.all(turns.map(async ({ watch }) => watch.stop()));
   }
+}
+
+/** Where objects are made, and who tells when they are seen, under which name. */
+interface Turn {
+  readonly place: Place;
+  readonly seenAs: (name: string) => string;
+  readonly watch: MarkWatch;
+  readonly times: Times;
 }
 
 /** Makes an object, changes it, and removes it again. */
 async function once(
   bed: Bed,
-  { kind, name, seen, place }: { kind: SingleKind; name: string; seen: string; place: Place },
-  watch: MarkWatch,
-  times: Times,
+  kind: SingleKind,
+  name: string,
+  { place, seenAs, watch, times }: Turn,
 ): Promise<void> {
+  const seen = seenAs(name);
   const client = bed.clients[place.cluster];
   const { namespace } = place;
   const draft = kind.make({ name, namespace }, 1);
