@@ -25,7 +25,7 @@ type Meta = KubeObject['metadata'];
 export const SINGLE_KINDS: readonly SingleKind[] = [
   {
     name: 'ConfigMap',
-    type: configMaps as ResourceType<KubeObject>,
+    type: configMaps,
     make: (metadata, mark): ConfigMap => ({
       metadata: metadata as Meta,
       data: { mark: String(mark), text: TEXT },
@@ -35,7 +35,7 @@ export const SINGLE_KINDS: readonly SingleKind[] = [
   },
   {
     name: 'Secret',
-    type: secrets as ResourceType<KubeObject>,
+    type: secrets,
     make: (metadata, mark): Secret => ({
       metadata: metadata as Meta,
       type: 'Opaque',
@@ -49,14 +49,14 @@ export const SINGLE_KINDS: readonly SingleKind[] = [
   },
   {
     name: 'Service',
-    type: services as ResourceType<KubeObject>,
+    type: services,
     make: service,
     markOf: (object) => marked((object as Service).spec?.ports?.[0]?.port),
     remoteName: same,
   },
   {
     name: 'EndpointSlice',
-    type: endpointSlices as ResourceType<KubeObject>,
+    type: endpointSlices,
     make: (metadata, mark): EndpointSlice => ({
       metadata: {
         ...(metadata as Meta),
