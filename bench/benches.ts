@@ -1,5 +1,6 @@
 /** All benchmarks, in the order in which they run and are documented. */
 import type { Bench } from './frame/bench.ts';
+import { accessBench } from './access/access-bench.ts';
 import { lanBench } from './lan/lan-bench.ts';
 import { peersBench } from './peers/bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
@@ -18,6 +19,7 @@ export const BENCHES: readonly Bench[] = [
   restartBench,
   namespacesBench,
   slicesBench,
+  accessBench,
   peersBench,
   watchBench,
   reachBench,

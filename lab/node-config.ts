@@ -129,6 +129,8 @@ export function kubeletConfig(cluster: ClusterSpec, node: NodeSpec, files: NodeF
     fileCheckFrequency: '0s',
     maxPods: 110,
     serializeImagePulls: false,
+    // A test or measurement that writes much reads all of it: what is rotated away is not in `kubectl logs`.
+    containerLogMaxSize: '256Mi',
     makeIPTablesUtilChains: false,
   });
 }

@@ -6,17 +6,17 @@ import { freePorts } from '../../lab/free-ports.ts';
 
 export interface PeerArguments {
   readonly args: readonly string[];
-  /** Of /readyz and /metrics, at 127.0.0.1. */
+  /** Of /readyz and /metrics. */
   readonly opsPort: number;
 }
 
-/** Arguments of the role `peer` for a virtual node of that cluster; its certificate is written into `folder`. */
+/** Arguments of the role `peer` for a virtual node of that cluster, at an address of its host; its certificate is written into `folder`. */
 export async function peerArguments(
   cluster: Cluster,
-  { virtualNode, folder }: { virtualNode: string; folder: string },
+  { virtualNode, folder, address = '127.0.0.1' }: { virtualNode: string; folder: string; address?: string },
 ): Promise<PeerArguments> {
   const [kubelet = 0, ops = 0] = await freePorts(2);
-  const pair = await cluster.pki.authority.issue({ commonName: virtualNode, ips: ['127.0.0.1'] });
+  const pair = await cluster.pki.authority.issue({ commonName: virtualNode, ips: [address] });
   mkdirSync(folder, { recursive: true });
   const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
   writeFileSync(cert, pair.cert);
@@ -24,7 +24,7 @@ export async function peerArguments(
   const options = {
     kubeconfig: cluster.kubeconfig,
     'virtual-node': virtualNode,
-    'node-address': '127.0.0.1',
+    'node-address': address,
     'kubelet-port': String(kubelet),
     'ops-port': String(ops),
     'tls-cert-file': cert,

@@ -1,0 +1,125 @@
+/** P17: exec, logs and port-forward through the virtual node, beside the same at the provider. */
+import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
+import { differences, ratios } from '../frame/goals.ts';
+import { cpuMs } from '../frame/process-figures.ts';
+import { median } from '../frame/statistics.ts';
+import { AccessBed, type Way } from './bed.ts';
+import { crowd, USES, type UseName } from './flows.ts';
+
+interface Sizes {
+  readonly megabytes: number;
+  readonly samples: number;
+  readonly streams: number;
+}
+
+/** Figures of one round. */
+type Figures = Map<string, number>;
+type Rounds = Map<string, Figures[]>;
+
+const NAMES: readonly UseName[] = ['exec', 'log', 'forward'];
+const BYTES_PER_MB = 1_000_000;
+const MB_PER_GB = 1_000;
+const firstOf = (use: UseName): string => `${use}: ms to the first byte, p50`;
+const rateOf = (use: UseName): string => `${use}: MB/s`;
+
+export const accessBench: Bench<{ megabytes: number; samples: number; streams: number }> = {
+  name: 'access',
+  title: 'exec, logs and port-forward',
+  what:
+    'One pod in a real container of the foreign cluster. It is reached at home through the virtual node, and **directly** at the foreign API ' +
+    'server; the client is the same: WebSockets for exec, HTTP/2 for logs, `kubectl port-forward`. The way through the virtual node has two more ' +
+    'programs in it, the home API server and the agent, and each of them decrypts and encrypts all bytes once more. First bytes are medians of several ' +
+    'uses by turns. Streams at once are port-forwards that send a word and get it back; the longest answer of the agent’s /livez ' +
+    'meanwhile shows whether its event loop stalls.',
+  parameters: { megabytes: 64, samples: 15, streams: 200 },
+  problem: () => (process.getuid?.() === 0 ? undefined : 'real containers need root'),
+  run: async ({ parameters, rounds, say, before, nodeFlags }) => {
+    const bytes = parameters.megabytes * BYTES_PER_MB;
+    const bed = await AccessBed.up({ bytes, before, nodeFlags, progress: say });
+    try {
+      // Warms up all programs on the way; not counted.
+      await round(bed.ways, { megabytes: 1, samples: 2, streams: 2 });
+      const results: Rounds = new Map(bed.ways.map(({ name }) => [name, []]));
+      for (let number = 1; number <= rounds; number++) {
+        for (const [name, figures] of await round(bed.ways, parameters)) {
+          results.get(name)?.push(figures);
+          say(
+            `round ${number}, ${name}: ${[...figures].map(([what, n]) => `${what} ${n.toFixed(1)}`).join(', ')}`,
+          );
+        }
+      }
+      return found(results);
+    } finally {
+      await bed.down();
+    }
+  },
+};
+
+async function round(ways: readonly Way[], sizes: Sizes): Promise<Map<string, Figures>> {
+  const all = new Map(ways.map(({ name }): [string, Figures] => [name, new Map()]));
+  const of = ({ name }: Way): Figures => all.get(name) ?? new Map();
+  for (const use of NAMES) {
+    const firsts = new Map(ways.map((way): [Way, number[]] => [way, []]));
+    for (let sample = 0; sample < sizes.samples; sample++) {
+      for (const [way, values] of firsts) values.push((await USES[use](way, 'short')).firstByteMs);
+    }
+    for (const [way, values] of firsts) of(way).set(firstOf(use), median(values));
+    for (const way of ways) await long(way, use, of(way));
+  }
+  for (const way of ways) {
+    const { ms, stallMs } = await crowd(way, sizes.streams);
+    of(way).set(`${sizes.streams} streams at once: ms until all are answered`, ms);
+    if (way.agent !== undefined) of(way).set('meanwhile: longest answer of /livez, ms', stallMs);
+  }
+  return all;
+}
+
+async function long(way: Way, use: UseName, figures: Figures): Promise<void> {
+  const cpu = (): number => (way.agent === undefined ? 0 : cpuMs(way.agent.pid));
+  const cpuBefore = cpu();
+  const { ms, bytes } = await USES[use](way, 'long');
+  const megabytes = bytes / BYTES_PER_MB;
+  figures.set(rateOf(use), megabytes / (ms / 1000));
+  if (way.agent !== undefined) {
+    figures.set(`${use}: agent’s CPU s per GB`, ((cpu() - cpuBefore) / 1000 / megabytes) * MB_PER_GB);
+  }
+}
+
+function found(results: Rounds): Found {
+  const measured: Measured[] = [...results].flatMap(([contender, rounds]) =>
+    [...(rounds[0]?.keys() ?? [])].map((figure) => ({
+      contender,
+      figure,
+      values: rounds.map((figures) => figures.get(figure) ?? Number.NaN),
+      digits: figure.includes('streams at once') || figure.includes('/livez') ? 0 : 1,
+    })),
+  );
+  const order = measured.map(({ figure }) => figure);
+  return {
+    measured: measured.toSorted((a, b) => order.indexOf(a.figure) - order.indexOf(b.figure)),
+    goals: goalsOf(results),
+  };
+}
+
+function goalsOf(results: Rounds): Goal[] {
+  const of = (contender: string, figure: string): number[] =>
+    (results.get(contender) ?? []).map((figures) => figures.get(figure) ?? Number.NaN);
+  const later = NAMES.map((use) => differences(of('agent', firstOf(use)), of('direct', firstOf(use))));
+  const rates = NAMES.map((use) => ({
+    id: `P17-${use}`,
+    what: `${use}: MB/s through the virtual node, of those directly`,
+    values: ratios(of('agent', rateOf(use)), of('direct', rateOf(use))),
+    atLeast: 0.9,
+  }));
+  const worst = (later[0] ?? []).map((_, index) =>
+    Math.max(...later.map((values) => values[index] ?? Number.NaN)),
+  );
+  const first = {
+    id: 'P17-first-byte',
+    what: 'ms by which the first byte comes later than directly, of exec, log and port-forward the worst',
+    values: worst,
+    atMost: 5,
+    digits: 1,
+  };
+  return [...rates, first];
+}
