@@ -37,7 +37,7 @@ export interface Credentials {
   namespace?: string;
 }
 
-/** What `tls.connect` needs to reach the server; made once, since a secure context is costly. */
+/** What `tls.connect` needs to reach the server. */
 export interface TlsTarget {
   host: string;
   port: number;
@@ -49,7 +49,19 @@ export interface TlsTarget {
   checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
+/** Of those that are in use: a secure context costs milliseconds, and exec, attach and port-forward dial each time. */
+const targets = new WeakMap<Credentials, TlsTarget>();
+
+/** One and the same for the same credentials, which nobody changes. */
 export function tlsTarget(credentials: Credentials): TlsTarget {
+  const known = targets.get(credentials);
+  if (known !== undefined) return known;
+  const made = makeTarget(credentials);
+  targets.set(credentials, made);
+  return made;
+}
+
+function makeTarget(credentials: Credentials): TlsTarget {
   const {
     server,
     ca,

@@ -39,6 +39,10 @@ const isIssuedBy = (certificate: X509Certificate, authorities: X509Certificate[]
     (authority) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey),
   );
 
+/** By digest of the certificate. An API server opens a connection with the same one for each stream, and reading a subject takes milliseconds. */
+const known = new Map<string, UserInfo>();
+const MAX_KNOWN = 64;
+
 const values = (attribute: string | string[] | undefined): string[] =>
   attribute === undefined ? [] : [attribute].flat();
 
@@ -47,12 +51,18 @@ function certificateUser(socket: TLSSocket, nowMs: number): UserInfo | undefined
   if (!socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined || !isCurrent(certificate, nowMs)) return undefined;
+  const digest = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
+  const read = known.get(digest) ?? readUser(socket, digest);
+  if (read !== undefined && known.size < MAX_KNOWN) known.set(digest, read);
+  return read;
+}
+
+function readUser(socket: TLSSocket, digest: string): UserInfo | undefined {
   const subject = socket.getPeerCertificate().subject as unknown as
     Record<string, string | string[] | undefined> | undefined;
   // Go, and with it every API server, takes the last of several common names.
   const name = values(subject?.['CN']).at(-1);
   if (name === undefined || name === '') return undefined;
-  const digest = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
   return {
     name,
     groups: values(subject?.['O']),

@@ -121,6 +121,20 @@ test('each piece of a followed log arrives when it is written; leaving ends the 
   expect(requests[0]?.signal?.aborted).toBe(true);
 });
 
+test('lines that have come by themselves go on together', async () => {
+  const body = new PassThrough();
+  await withLog(() => ({ body }));
+  const lines = Array.from({ length: 100 }, (_, index) => `line ${index}\n`);
+  for (const line of lines) body.write(line);
+  body.end();
+  const socket = await kubelet.connect();
+  socket.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  const answer = (await readBytes(socket)).toString();
+  const chunks = answer.match(/^[0-9a-f]+\r$/gmu) ?? [];
+  expect(answer).toContain('line 99\n');
+  expect(chunks.length).toBeLessThan(lines.length / 10);
+});
+
 test('a log that breaks off is not ended as if it were whole', async () => {
   const body = new PassThrough();
   await withLog(() => ({ body }));
