@@ -67,21 +67,26 @@ async function round(ways: readonly Way[], sizes: Sizes): Promise<Map<string, Fi
     for (const way of ways) await long(way, use, of(way));
   }
   for (const way of ways) {
+    const cpuBefore = ownCpuMs(way);
     const { ms, stallMs } = await crowd(way, sizes.streams);
+    if (way.agent !== undefined) {
+      of(way).set('of each: agent’s CPU ms', (ownCpuMs(way) - cpuBefore) / sizes.streams);
+    }
     of(way).set(`${sizes.streams} streams at once: ms until all are answered`, ms);
     if (way.agent !== undefined) of(way).set('meanwhile: longest answer of /livez, ms', stallMs);
   }
   return all;
 }
 
+const ownCpuMs = ({ agent }: Way): number => (agent === undefined ? 0 : cpuMs(agent.pid));
+
 async function long(way: Way, use: UseName, figures: Figures): Promise<void> {
-  const cpu = (): number => (way.agent === undefined ? 0 : cpuMs(way.agent.pid));
-  const cpuBefore = cpu();
+  const cpuBefore = ownCpuMs(way);
   const { ms, bytes } = await USES[use](way, 'long');
   const megabytes = bytes / BYTES_PER_MB;
   figures.set(rateOf(use), megabytes / (ms / 1000));
   if (way.agent !== undefined) {
-    figures.set(`${use}: agent’s CPU s per GB`, ((cpu() - cpuBefore) / 1000 / megabytes) * MB_PER_GB);
+    figures.set(`${use}: agent’s CPU s per GB`, ((ownCpuMs(way) - cpuBefore) / 1000 / megabytes) * MB_PER_GB);
   }
 }
 
