@@ -2,6 +2,7 @@
 import type { Bench } from './frame/bench.ts';
 import { accessBench } from './access/access-bench.ts';
 import { lanBench } from './lan/lan-bench.ts';
+import { peeringBench } from './peering/peering-bench.ts';
 import { peersBench } from './peers/bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
 import { namespacesBench } from './pods/namespaces-bench.ts';
@@ -10,6 +11,7 @@ import { singleBench } from './pods/single-bench.ts';
 import { steadyBench } from './pods/steady-bench.ts';
 import { reachBench } from './reach.ts';
 import { slicesBench } from './slices.ts';
+import { startBench } from './start/start-bench.ts';
 import { watchBench } from './watch/watch-bench.ts';
 
 export const BENCHES: readonly Bench[] = [
@@ -20,7 +22,9 @@ export const BENCHES: readonly Bench[] = [
   namespacesBench,
   slicesBench,
   accessBench,
+  peeringBench,
   peersBench,
+  startBench,
   watchBench,
   reachBench,
   lanBench,

@@ -5,12 +5,11 @@
  * Usage: node bench/cli.ts [--rounds 5] [--peers 20]
  */
 import { spawn } from 'node:child_process';
-import { globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { cacheDir } from '../lab/cache.ts';
 import { advertisements } from '../src/api/advertisement.ts';
 import { clusterModes } from '../src/api/cluster-mode.ts';
 import { foreignClusters } from '../src/api/foreign-cluster.ts';
@@ -23,7 +22,8 @@ import { tunnels } from '../src/api/tunnel.ts';
 import { virtualNodes } from '../src/api/virtual-node.ts';
 import type { KubeObject } from '../src/api/wire.ts';
 import { FakeApiServer } from '../test/support/fake-api/fake-api-server.ts';
-import { buildRelease, type ReleaseFile } from '../tools/release/release.ts';
+import { buildRelease } from '../tools/release/release.ts';
+import { imageBytes } from './frame/image-size.ts';
 import { shown, spread, table } from './frame/statistics.ts';
 
 const { values } = parseArgs({
@@ -139,15 +139,6 @@ function seedPeer(api: FakeApiServer, peer: number): void {
   });
 }
 
-/** The newest image that was built on this machine, as an archive of compressed layers. */
-function imageSize(): ReleaseFile | undefined {
-  const built = globSync(join(cacheDir(), 'images', 'agent-*', 'tributary.tar')).map((path) =>
-    statSync(path),
-  );
-  const newest = built.toSorted((a, b) => b.mtimeMs - a.mtimeMs)[0];
-  return newest && { name: 'image (OCI archive)', bytes: newest.size };
-}
-
 /** Each command is run in each round: what else the machine does meets all. The first round fills caches, and is not counted. */
 async function measure(commands: ReadonlyMap<string, readonly string[]>): Promise<Map<string, Ran[]>> {
   const all = new Map([...commands.keys()].map((name): [string, Ran[]] => [name, []]));
@@ -183,8 +174,8 @@ try {
     `\nFrom start to end, median (least–most) of ${rounds}; load of the machine ${load}\n\n`,
   );
   process.stdout.write(table([['', 'ms', 'CPU ms'], ...rows]));
-  const image = imageSize();
-  const sizes = [...files, ...(image === undefined ? [] : [image])];
+  const image = imageBytes();
+  const sizes = [...files, ...(image === undefined ? [] : [{ name: 'image (OCI archive)', bytes: image }])];
   process.stdout.write(
     `\n${table([['', 'KiB'], ...sizes.map(({ name, bytes }) => [name, (bytes / 1024).toFixed(0)])])}`,
   );

@@ -26,6 +26,8 @@ export interface PeerProcessOptions {
   readonly options?: Readonly<Record<string, string>>;
   /** Folder of another checkout to run, for tests of different versions; its modules must be installed. */
   readonly checkout?: string;
+  /** Flags of Node.js and the main module; default: the sources of the checkout. */
+  readonly program?: readonly string[];
   /** Modules that are loaded before the program. */
   readonly imports?: readonly string[];
   /** Default: the cluster's administrator. */
@@ -88,13 +90,13 @@ export class PeerProcess {
       'log-level': 'debug',
       ...given.options,
     };
-    const { checkout = repository, imports = [] } = given;
+    const { checkout = repository, imports = [], program = [main(checkout)] } = given;
     return new PeerProcess(
       cluster,
       cluster.node().spawn('tributary', [
         process.execPath,
         ...imports.map((path) => `--import=${path}`),
-        main(checkout),
+        ...program,
         ...roleAll(checkout),
         ...Object.entries(options)
           .filter(([, value]) => value !== '')
