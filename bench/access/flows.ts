@@ -133,9 +133,10 @@ async function echoed(socket: WebSocket, name: string): Promise<void> {
 /** Asks the agent again and again whether it lives. */
 function watchStalls({ agent }: Way): { end: () => Promise<number> } {
   let longest = 0;
-  let isOver = false;
+  const over = new AbortController();
   const ask = async (): Promise<void> => {
-    while (agent !== undefined && !isOver) {
+    if (agent === undefined) return;
+    while (!over.signal.aborted) {
       const began = performance.now();
       await (await fetch(agent.ops)).text();
       longest = Math.max(longest, performance.now() - began);
@@ -144,7 +145,7 @@ function watchStalls({ agent }: Way): { end: () => Promise<number> } {
   const asked = ask();
   return {
     end: async () => {
-      isOver = true;
+      over.abort();
       await asked;
       return longest;
     },

@@ -40,7 +40,7 @@ export const peeringBench: Bench<{ peerings: number }> = {
         for (const [name, bed] of beds) {
           const all = await peerings(bed, parameters.peerings);
           results.get(name)?.push(...all);
-          for (const { timeline } of all) say(`round ${round}, ${name}: ${shownTimeline(timeline)}`);
+          say(`round ${round}, ${name}: ${all.map(({ timeline }) => shownTimeline(timeline)).join('; ')}`);
         }
       }
       return found(results, parameters.peerings);

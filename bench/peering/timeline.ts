@@ -1,7 +1,7 @@
 /** What happens between the request of a person and the Ready node, as the API servers of both clusters tell of it. */
 import type { ForeignCluster } from '../../src/api/foreign-cluster.ts';
-import { nodes, type ResourceType } from '../../src/api/resources.ts';
-import type { Condition, KubeObject } from '../../src/api/wire.ts';
+import { nodes } from '../../src/api/resources.ts';
+import type { Condition } from '../../src/api/wire.ts';
 import { WriteWatch, type Write } from '../../test/integration/support/write-watch.ts';
 import { PEER, type PeeringBed } from './bed.ts';
 
@@ -62,7 +62,7 @@ export class Watched {
 
   static async start({ clients }: PeeringBed): Promise<Watched> {
     const cities = Object.entries(clients).map(([name, client]) => ({ name, client }));
-    return new Watched(await WriteWatch.start(cities, [nodes as ResourceType<KubeObject>]));
+    return new Watched(await WriteWatch.start(cities, [nodes]));
   }
 
   async peer(bed: PeeringBed): Promise<Timeline> {
