@@ -24,7 +24,7 @@ SEED ?=
 RUN ?=
 PLANTED ?=
 
-.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-churn bench-network bench-cli bench-attacks faults release image clean clean-cache
+.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-churn bench-cli bench-attacks faults release image clean clean-cache
 
 help:
 	@echo 'make demo [DEMO=pods|install|peering|network|namespaces|safety|away|tether]  shows one part of the product on real clusters (lab/demo/)'
@@ -36,7 +36,6 @@ help:
 	@echo 'make lab-down           takes them down, also after a crash; not while a program works with them'
 	@echo 'make bench              each figure against its reference [BENCH=NAME,...] [ROUNDS=5] [JSON=FILE] [SET=pods=100,...] [BEFORE=FOLDER]; bench/README.md'
 	@echo 'make bench-churn        memory, files and sockets while pods come and go [MINUTES=10]'
-	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'
 	@echo 'make bench-cli          how long commands take, and how large what people install is'
 	@echo 'make bench-attacks      ten minutes of each attacker [ATTACK=NAME] [ATTACK_MINUTES=10]: size of etcd, time of own writes'
 	@echo 'make faults             hundreds of runs with faults, judged by an auditor [RUNS=] [PEER_RUNS=] [SEED=] [RUN=NAME,...] [PLANTED=1]'
@@ -83,8 +82,8 @@ lab-down:
 	@tools/setup.sh node
 	@npm run --silent lab -- down
 
-bench:
-	@tools/setup.sh node
+# Some of them run containers and need what tests need.
+bench: setup
 	@$(NODE) tools/setup.ts kwok
 	@$(NODE) bench/main.ts --rounds $(ROUNDS) $(if $(BENCH),--bench $(BENCH)) $(if $(JSON),--json $(JSON)) \
 		$(if $(BEFORE),--before $(BEFORE)) $(foreach one,$(subst $(comma), ,$(SET)),--set $(one))
@@ -93,9 +92,6 @@ bench-churn:
 	@tools/setup.sh node
 	@$(NODE) tools/setup.ts kwok
 	@$(NODE) bench/pods/churn.ts --minutes $(MINUTES)
-
-bench-network: setup
-	@$(NODE) bench/network.ts --rounds $(ROUNDS)
 
 bench-cli:
 	@tools/setup.sh node

@@ -1,7 +1,9 @@
 /** All benchmarks, in the order in which they run and are documented. */
 import type { Bench } from './frame/bench.ts';
 import { accessBench } from './access/access-bench.ts';
+import { idleBench } from './idle/idle-bench.ts';
 import { lanBench } from './lan/lan-bench.ts';
+import { networkBench } from './network/network-bench.ts';
 import { peeringBench } from './peering/peering-bench.ts';
 import { peersBench } from './peers/bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
@@ -24,6 +26,8 @@ export const BENCHES: readonly Bench[] = [
   accessBench,
   peeringBench,
   peersBench,
+  networkBench,
+  idleBench,
   startBench,
   watchBench,
   reachBench,

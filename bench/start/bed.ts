@@ -134,9 +134,8 @@ export class StartBed {
     const { address, name } = cluster.node();
     if (role === 'peer') {
       const folder = join(this.#lab.spec.dataDirectory, 'peer');
-      const args = await peerArguments(cluster, { virtualNode: NODE, folder, address });
-      args[args.indexOf('--ops-port') + 1] = String(port);
-      return args;
+      const { args, opsPort } = await peerArguments(cluster, { virtualNode: NODE, folder, address });
+      return args.map((one) => (one === String(opsPort) ? String(port) : one));
     }
     const options: Record<string, string> = {
       kubeconfig: cluster.kubeconfig,

@@ -1,0 +1,161 @@
+/** What each role costs while nothing happens: CPU, wake-ups, memory, and requests. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { Lab } from '../../lab/lab.ts';
+import { processesOn } from '../../lab/node-processes.ts';
+import type { Bench, Found, Goal } from '../frame/bench.ts';
+import { auditOf, CITIES, raiseIdleBed } from './bed.ts';
+import { familiesOf, idleMemory, idleRate, idleSample, type IdleMemory, type IdleRate } from './figures.ts';
+
+const LAB = 'bench-idle';
+/** Of what is measured: the program that runs in a role, and what a role starts and keeps. */
+const PROGRAMS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
+  [/main\.js run (?<role>[a-z]+)/u, ({ groups }) => groups?.['role'] ?? ''],
+  [/watch-process\.js/u, () => 'watch-process'],
+  [/^wireguard-go/u, () => 'wireguard-go'],
+];
+const ROLES = ['peer', 'node', 'cluster', 'gateway'] as const;
+/** Of a core, with one peer. */
+const MOST_CPU_PERCENT = 0.3;
+const MOST_MIB: Readonly<Record<(typeof ROLES)[number], number>> = {
+  peer: 40,
+  node: 25,
+  cluster: 40,
+  gateway: 40,
+};
+
+interface Rest extends IdleRate, IdleMemory {
+  readonly name: string;
+}
+
+interface Look {
+  readonly rests: readonly Rest[];
+  /** In a minute, by program. */
+  readonly requests: ReadonlyMap<string, number>;
+}
+
+export const idleBench: Bench<{ seconds: number; settle: number }> = {
+  name: 'idle',
+  title: 'what each role costs at rest',
+  what:
+    'Two clusters, installed and peered as people do it, one with two nodes; no pod is offloaded. A round is a time of rest; each figure is the ' +
+    'mean of all processes of that role. CPU is that of all threads and of children that ended; requests are those in the audit logs of both API ' +
+    'servers. `watch-process` is the program by which `node` and `gateway` hear of changes of the host; `wireguard-go` is a container of its own.',
+  parameters: { seconds: 60, settle: 90 },
+  problem: () => (process.getuid?.() === 0 ? undefined : 'containers of the lab need root'),
+  run: async ({ parameters: { seconds, settle }, rounds, say }) => {
+    const { signal } = new AbortController();
+    const lab = await raiseIdleBed({ name: LAB, signal, say });
+    try {
+      await sleep(settle * 1000);
+      const looks: Look[] = [];
+      for (let round = 1; round <= rounds; round++) {
+        looks.push(await look(lab, seconds));
+        say(`round ${round} of rest`);
+      }
+      return found(looks);
+    } finally {
+      await Lab.down(LAB);
+    }
+  },
+};
+
+async function look(lab: Lab, seconds: number): Promise<Look> {
+  const resting = restingIn(lab);
+  const fromMs = Date.now();
+  const before = resting.map(({ name, pid }) => ({ name, pid, sample: idleSample(pid) }));
+  await sleep(seconds * 1000);
+  const rests = before.map(({ name, pid, sample }) => ({
+    name,
+    ...idleRate(sample, idleSample(pid)),
+    ...idleMemory(pid),
+  }));
+  return { rests, requests: requestsBetween(fromMs, Date.now()) };
+}
+
+function restingIn(lab: Lab): { name: string; pid: number }[] {
+  return CITIES.flatMap((city) => {
+    const pids = lab.cluster(city).nodes.flatMap((node) => processesOn(node).map(({ pid }) => pid));
+    return [...familiesOf(pids)].flatMap((pid) => {
+      const name = nameOf(pid);
+      return name === undefined ? [] : [{ name, pid }];
+    });
+  });
+}
+
+function nameOf(pid: number): string | undefined {
+  try {
+    const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    if (line.startsWith('sh ')) return undefined;
+    for (const [pattern, name] of PROGRAMS) {
+      const match = pattern.exec(line);
+      if (match !== null) return name(match);
+    }
+  } catch {
+    // Ended since it was listed.
+  }
+  return undefined;
+}
+
+/** In a minute, of all clusters; accounts are named after roles. */
+function requestsBetween(fromMs: number, toMs: number): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const city of CITIES) {
+    for (const [user, counts] of auditOf(LAB, city).between(fromMs, toMs)) {
+      const role = ROLES.find(
+        (one) => user.endsWith(`:tributary-${one}`) || user.includes(`:tributary-${one}-`),
+      );
+      if (role === undefined) continue;
+      const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+      sums.set(role, (sums.get(role) ?? 0) + (all * 60_000) / (toMs - fromMs));
+    }
+  }
+  return sums;
+}
+
+const FIGURES: readonly (readonly [figure: string, of: (rest: Rest) => number, digits: number])[] = [
+  ['CPU, % of a core', ({ cpuPercent, childrenPercent }) => cpuPercent + childrenPercent, 2],
+  ['wake-ups per second', ({ wakeUpsPerSecond }) => wakeUpsPerSecond, 1],
+  ['private MiB', ({ privateMiB }) => privateMiB, 1],
+  ['PSS MiB', ({ pssMiB }) => pssMiB, 1],
+  ['RSS MiB', ({ rssMiB }) => rssMiB, 1],
+  ['sockets', ({ sockets }) => sockets, 0],
+];
+
+function found(looks: readonly Look[]): Found {
+  const names = [...new Set(looks.flatMap(({ rests }) => rests.map(({ name }) => name)))].toSorted();
+  const of = (name: string, figure: (rest: Rest) => number): number[] =>
+    looks.map(({ rests }) => mean(rests.filter((rest) => rest.name === name).map(figure)));
+  const measured = FIGURES.flatMap(([figure, value, digits]) =>
+    names.map((contender) => ({ contender, figure, values: of(contender, value), digits })),
+  );
+  const requests = ROLES.map((contender) => ({
+    contender,
+    figure: 'requests per minute, of all clusters',
+    values: looks.map((one) => one.requests.get(contender) ?? 0),
+    digits: 0,
+  }));
+  const [[, cpu], , [, privateMiB]] = FIGURES as [Figure, Figure, Figure];
+  const goals = ROLES.flatMap((role): Goal[] => [
+    {
+      id: `idle-cpu-${role}`,
+      what: `CPU of \`${role}\` at rest with one peer, % of a core`,
+      values: of(role, cpu),
+      atMost: MOST_CPU_PERCENT,
+    },
+    {
+      id: `idle-memory-${role}`,
+      what: `private MiB of \`${role}\` at rest with one peer`,
+      values: of(role, privateMiB),
+      atMost: MOST_MIB[role],
+      digits: 1,
+    },
+  ]);
+  return { measured: [...measured, ...requests], goals };
+}
+
+type Figure = (typeof FIGURES)[number];
+
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
