@@ -74,6 +74,11 @@ export class AgentLease implements Component {
     return holder === undefined ? undefined : nameIn(holder);
   }
 
+  /** When the agent before this one was last there, in milliseconds since 1970; undefined: there was none. */
+  get predecessorAt(): number | undefined {
+    return this.#election.predecessorAt;
+  }
+
   async start(signal: AbortSignal): Promise<void> {
     await this.#election.start(signal);
   }

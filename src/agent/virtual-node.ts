@@ -207,6 +207,7 @@ export class VirtualNodeAgent implements Component {
       ...(sharesWatches !== undefined && { sharesWatches }),
       dns,
       history,
+      predecessorAt: () => this.#lease?.predecessorAt,
       homeAnswers: () => clock.monotonic() - lease.renewedAt < HOME_SILENT_MS,
       clock,
       log,

@@ -87,6 +87,11 @@ export class LeaderElection implements Component {
     return this.#holder;
   }
 
+  /** As of a LeaseRecord. */
+  get predecessorAt(): number | undefined {
+    return this.#record.predecessorAt;
+  }
+
   /** Throws unless we lead now. For the lines before a write: timers of a process that was stopped fire late. */
   check(): void {
     if (!this.leading) throw new TributaryError('Aborted', `${this.name}: not the leader (any more)`);

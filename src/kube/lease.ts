@@ -46,6 +46,7 @@ export class LeaseRecord {
   #seenAt = -Infinity;
   /** As we wrote it last. */
   #written: Lease | undefined;
+  #predecessorAt: number | undefined;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -83,10 +84,17 @@ export class LeaseRecord {
     return lapsed ? { state: 'free' } : { state: 'taken', holder };
   }
 
+  /** When whoever held it before us renewed it last, by their clock, in milliseconds since 1970; undefined: nobody, or unknown. */
+  get predecessorAt(): number | undefined {
+    return this.#predecessorAt;
+  }
+
   /** Takes or renews it, if it has the version last seen. Throws Conflict or AlreadyExists if somebody was faster. */
   async write(signal: AbortSignal): Promise<void> {
     const { client, clock, marks } = this.#options;
     const known = this.#known;
+    const { holderIdentity, renewTime } = known?.spec ?? {};
+    const renewedAt = Date.parse(renewTime ?? '');
     const spec = this.#renewed();
     const next = marks?.next(known);
     const marked = <M extends DraftMeta>(metadata: M): M =>
@@ -95,6 +103,8 @@ export class LeaseRecord {
       known === undefined
         ? await client.create(leases, { metadata: marked(this.#metadata()), spec }, { signal })
         : await client.replace(leases, { ...known, metadata: marked(known.metadata), spec }, { signal });
+    if (holderIdentity !== this.#options.identity)
+      this.#predecessorAt = Number.isNaN(renewedAt) ? undefined : renewedAt;
     marks?.wrote(this.#known);
     this.#written = this.#known;
     this.#seenAt = clock.monotonic();

@@ -15,7 +15,7 @@ import { Caches } from '../kube/caches.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
-import { EventsHome } from './events/events-home.ts';
+import { EventsHome, type EventsHomeOptions } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import { isOther } from './forge/additions.ts';
 import type { ForgeContext } from './forge/context.ts';
@@ -52,7 +52,7 @@ import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
 import { addDependents, connect, enqueueReturned, openingTenants } from './connect.ts';
 
-interface ProviderOptions extends Basics {
+interface ProviderOptions extends Basics, Pick<EventsHomeOptions, 'predecessorAt'> {
   /** As read at start. Its node name never changes; changes of the rest are followed. */
   virtualNode: VirtualNode;
   home: KubeClient;
@@ -64,7 +64,6 @@ interface ProviderOptions extends Basics {
   nodeAddress: string;
   /** A function where the port is known only once it is listened on. */
   kubeletPort: number | (() => number);
-  /** Of this program. */
   version: string;
   /** Of the process, at the home cluster. Default: its own. */
   caches?: Caches;
@@ -238,6 +237,7 @@ export class Provider {
       ...parts,
       virtualNode: this.#known.metadata.name,
       nodeName: this.nodeName,
+      predecessorAt: this.#options.predecessorAt,
       enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
       log: this.#options.log.named('events'),
     });

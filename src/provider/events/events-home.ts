@@ -10,10 +10,12 @@ import type { Tenant } from '../tenants.ts';
 import { Allowance, EventInbox, type Waiting } from './inbox.ts';
 import { homeEvent, RECENT_MS, type RemoteEvent } from './remote-events.ts';
 
-interface EventsHomeOptions extends Pick<CommonParts, 'home' | 'homePods' | 'tenants' | 'clock'> {
+export interface EventsHomeOptions extends Pick<CommonParts, 'home' | 'homePods' | 'tenants' | 'clock'> {
   /** Name of the virtual node. */
   virtualNode: string;
   nodeName: string;
+  /** When the agent before this one was last there, in milliseconds since 1970; undefined: there was none. */
+  predecessorAt?: (() => number | undefined) | undefined;
   /** Puts an event into the queue; those that existed at the start get low priority. */
   enqueue: (key: string, isNew: boolean) => void;
   log: Logger;
@@ -23,6 +25,11 @@ interface EventsHomeOptions extends Pick<CommonParts, 'home' | 'homePods' | 'ten
 const POD_PATIENCE_MS = 15_000;
 const CACHE_WAIT_MS = 1_000;
 const HOME_RETRY_MS = 30_000;
+/**
+ * What happened longer than this before the agent that went before was last there has been told by that one: it need not be told anew
+ * at each start. So long an event may wait for its turn in a burst, and so far the clocks of two clusters may be apart.
+ */
+const TOLD_BEFORE_MS = 60_000;
 /** Events of which it is remembered that home has them. */
 const MAX_TOLD = 4096;
 
@@ -49,7 +56,7 @@ export class EventsHome {
     const { homeNamespace } = tenant.mapping;
     tenant.events.open((event, isNew) => {
       const key = `${homeNamespace}/${event.uid}`;
-      if (this.#told.get(key) === stateOf(event)) return;
+      if (this.#told.get(key) === stateOf(event) || (!isNew && this.#wasTold(event))) return;
       if (this.#inbox.offer(key, event, clock.monotonic())) enqueue(key, isNew);
       else if (!this.#hasComplained) {
         this.#hasComplained = true;
@@ -58,6 +65,11 @@ export class EventsHome {
         });
       }
     });
+  }
+
+  #wasTold({ lastAt }: RemoteEvent): boolean {
+    const predecessorAt = this.#options.predecessorAt?.();
+    return predecessorAt !== undefined && lastAt < predecessorAt - TOLD_BEFORE_MS;
   }
 
   /** @param key `homeNamespace/UID of the event over there` */

@@ -148,7 +148,7 @@ test.each([
   [
     `cluster --image x --offload-namespaces tier=batch --offload-strategy remote`,
     manifestsCommand,
-    '--offload-strategy: "remote" is not Local, LocalAndRemote, Remote',
+    '--offload-strategy must be one of Local, LocalAndRemote, Remote, not "remote"',
   ],
   [
     `cluster --image x --offload-strategy Remote`,

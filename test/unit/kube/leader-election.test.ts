@@ -147,6 +147,19 @@ test('who stops gives way at once', async () => {
   expect(holder()).toBe('b');
 });
 
+test('whoever leads knows when the leader before was last there', async () => {
+  const a = contend('a');
+  await pass(4000);
+  expect(a.election.predecessorAt).toBeUndefined();
+  const renewedAt = Date.parse(
+    String(server.storage.get('leases.coordination.k8s.io', 'ns/leader')?.spec?.['renewTime']),
+  );
+  await a.election.stop();
+  const b = contend('b');
+  await pass(20_000);
+  expect([b.election.leading, b.election.predecessorAt]).toEqual([true, renewedAt]);
+});
+
 test('who keeps the lease over a stop leads again when it comes back, and until then nobody does', async () => {
   const a = contend('node-a', { releaseOnStop: false });
   await pass(1000);

@@ -143,7 +143,7 @@ test.each([
   [
     'rome',
     1,
-    '"rome" is no role (cluster, gateway or node), and as a peer it cannot be found: ' +
+    '"rome" is no role (cluster, gateway, node or peers), and as a peer it cannot be found: ' +
       'no ForeignCluster has the name or ClusterID "rome"; see: tributary peerings\n',
   ],
   [

@@ -89,6 +89,20 @@ test('an agent that starts anew tells nothing twice, and goes on where the last 
   expect(told()).toHaveLength(10);
 });
 
+test('what an agent before has had time to tell costs the next one no request', async () => {
+  const first = await world.start();
+  await withPod();
+  happens('web.old', 'web', { lastTimestamp: at(-120_000) });
+  happens('web.new', 'web');
+  await world.until('told', () => told().length === 2);
+  world.predecessorAt = world.clock.now();
+  await world.replace(first);
+  await world.until('the newer one is looked at again', () => writes('POST') >= 3);
+  count('web.old', 5);
+  await world.until('counted', () => told().some((event) => event.count === 5));
+  expect([writes('POST'), told().length]).toEqual([4, 2]);
+});
+
 test('what counted on while no agent ran is told by the next', async () => {
   const first = await world.start();
   await withPod();

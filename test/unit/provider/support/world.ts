@@ -42,6 +42,8 @@ export class World {
   network: NetworkView | undefined;
   /** Of home, as the agents to come know it. */
   dns: OwnDns | undefined;
+  /** Of the agents to come: when the agent before them was last there, ms since 1970. */
+  predecessorAt: number | undefined;
   /** Of the agents to come: for how long they keep what a restore of home has lost, ms; without it, nobody notices one. */
   keepMs: number | undefined;
   /** Of the agents to come. */
@@ -115,6 +117,7 @@ export class World {
       nodeAddress: '192.0.2.1',
       kubeletPort: 10_250,
       version: 'test',
+      predecessorAt: () => this.predecessorAt,
       ...(this.network !== undefined && { network: this.network }),
       ...(this.dns !== undefined && { dns: this.dns }),
       clock: this.clock,
