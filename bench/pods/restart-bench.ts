@@ -1,4 +1,6 @@
 /** P9: the agent begins anew while thousands of pods run, and nothing has changed. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
 import { ratios } from '../frame/goals.ts';
 import type { Program } from '../frame/program.ts';
@@ -29,16 +31,16 @@ interface Results {
   readonly rawMs: readonly number[];
 }
 
-export const restartBench: Bench<{ pods: number }> = {
+export const restartBench: Bench<{ pods: number; settle: number }> = {
   name: 'restart',
   title: 'the agent begins anew, and nothing has changed',
   what:
-    'All pods run on one virtual node. The agent is stopped and started; it is done when it has reconciled every pod and no key waits. ' +
+    'All pods have run on one virtual node for some time (`settle`, seconds). The agent is stopped and started; it is done when it has reconciled every pod and no key waits. ' +
     'The **raw list** reads the pods of both clusters with the same client, in pages, and drops them; the start of its process is not ' +
     'counted, that of the agent is. Writes are all that both API servers have stored or refused since the start and for 15 s after, without ' +
     'Leases and what says that the Node is Ready. The event loop is sampled every millisecond, so an idle one counts as about one.',
-  parameters: { pods: 10_000 },
-  run: async ({ parameters: { pods }, rounds, say, nodeFlags, before }) => {
+  parameters: { pods: 10_000, settle: 90 },
+  run: async ({ parameters: { pods, settle }, rounds, say, nodeFlags, before }) => {
     const foreignNodes = Math.ceil(pods / PODS_PER_NODE);
     const bed = await Bed.up({
       name: 'bench-anew',
@@ -52,7 +54,7 @@ export const restartBench: Bench<{ pods: number }> = {
       const names = ['agent', ...(before === undefined ? [] : ['before' as const])] as const;
       const programs = new Map<Name, Restartable>();
       for (const name of names) programs.set(name, await bed.restartable(name, probeFlags(bed)));
-      const found = await measure(bed, programs, { pods, rounds, say });
+      const found = await measure(bed, programs, { pods, settle, rounds, say });
       return foundOf(found, pods);
     } finally {
       await bed.down();
@@ -64,7 +66,12 @@ export const restartBench: Bench<{ pods: number }> = {
 async function measure(
   bed: Bed,
   programs: ReadonlyMap<Name, Restartable>,
-  { pods, rounds, say }: { pods: number; rounds: number; say: (line: string) => void },
+  {
+    pods,
+    settle,
+    rounds,
+    say,
+  }: { pods: number; settle: number; rounds: number; say: (line: string) => void },
 ): Promise<Results> {
   const none = new Map<Name, Restart>();
   const full = new Map<Name, Restart[]>([...programs.keys()].map((name) => [name, []]));
@@ -83,6 +90,7 @@ async function measure(
   }
   if (running === undefined) throw new Error('no program takes part');
   await fill(bed, { ...PLACE, program: running }, pods, say);
+  await sleep(settle * 1000);
   for (let round = 1; round <= rounds; round++) {
     rawMs.push(rawList(bed, PLACE));
     for (const [name, program] of programs) {
