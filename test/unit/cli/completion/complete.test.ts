@@ -100,7 +100,14 @@ describe('names', () => {
   });
 
   test('of logs are roles and peers', async () => {
-    expect(await complete('logs ')).toEqual(['cluster', 'gateway', 'node', 'peers', 'aaaa\tmi?[31mlan', ':4']);
+    expect(await complete('logs ')).toEqual([
+      'cluster',
+      'gateway',
+      'node',
+      'peers',
+      'aaaa\tmi?[31mlan',
+      ':4',
+    ]);
     expect(await complete('logs ga')).toEqual(['gateway', ':4']);
   });
 
