@@ -6,12 +6,14 @@ import { SharedLauncher } from '../deploy/shared-launcher.ts';
 import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
+import type { Credentials } from '../kube/credentials.ts';
 import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import { networkExchangeMetrics } from '../network/metrics.ts';
 import { ClusterIdentity } from '../peering/identity/store.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
+import type { ReachAddress } from '../peering/reach/ports.ts';
 import { Registries } from '../server/registries.ts';
 import { AgentApprover } from '../certificates/serving-approver.ts';
 import { homeCredentials } from './home.ts';
@@ -20,12 +22,17 @@ import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecyc
 import { Peering } from './peering.ts';
 import { followSettings } from './settings.ts';
 
+export const LOOPBACK = '127.0.0.1';
+
 /** What the parts of one process share. */
 export interface Shared {
   parts: AgentParts;
   home: KubeClient;
   /** The same, for what only the leader may write. */
   acting: KubeClient;
+  /** The same as `acting`, of a client of another account. */
+  act: (client: KubeClient) => KubeClient;
+  credentials: Credentials;
   /** Of all parts, at that API server. */
   caches: Caches;
   registries: Registries;
@@ -38,6 +45,10 @@ export interface Shared {
 /** How the two roles that lead a cluster differ. */
 export interface Flavour {
   role: 'cluster' | 'all';
+  /** Whether API servers come by our Service. */
+  inPod: boolean;
+  /** Where agents reach API servers of providers; default: on all addresses of this process. */
+  reachAt?: ReachAddress;
   launcher: (shared: Shared) => AgentLauncher & Partial<Component>;
   /** Further components, which start before peering. */
   more: (shared: Shared) => Component[];
@@ -47,7 +58,7 @@ export interface Flavour {
 
 /** Role `cluster`: what is done once for the home cluster, by one leader. */
 export async function startCluster(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
-  return startLeading(parts, { role: 'cluster', launcher: podLauncher, more: () => [] }, signal);
+  return startLeading(parts, { role: 'cluster', inPod: true, launcher: podLauncher, more: () => [] }, signal);
 }
 
 /** Of the two roles that lead a cluster. */
@@ -59,7 +70,7 @@ export async function startLeading(parts: AgentParts, flavour: Flavour, signal: 
   const registries = new Registries(registry);
   const caches = new Caches({ client: home, clock, log });
   const metrics = controllerMetrics(registry);
-  const { acting, ops, election, holder, lost } = leading(parts, {
+  const { acting, act, ops, election, holder, lost } = leading(parts, {
     home,
     lease: CLUSTER_LEASE,
     registry: registries,
@@ -68,6 +79,8 @@ export async function startLeading(parts: AgentParts, flavour: Flavour, signal: 
     parts,
     home,
     acting,
+    act,
+    credentials,
     homeCa: credentials.ca,
     caches,
     registries,
@@ -94,10 +107,10 @@ export async function startLeading(parts: AgentParts, flavour: Flavour, signal: 
       peering({
         ...shared,
         home: acting,
-        credentials,
         identity,
         launcher,
-        inPod: flavour.role === 'cluster',
+        inPod: flavour.inPod,
+        reachAt: flavour.reachAt ?? { host: '::', advertised: config.nodeAddress ?? LOOPBACK },
         exchangeMetrics: networkExchangeMetrics(registry),
       }),
     ],
@@ -124,7 +137,7 @@ function peering(options: ConstructorParameters<typeof Peering>[0]): Component {
 }
 
 const isComponent = (launcher: AgentLauncher & Partial<Component>): launcher is AgentLauncher & Component =>
-  launcher.start !== undefined && launcher.name !== undefined;
+  launcher.name !== undefined;
 
 function podLauncher({ parts: { config, clock, log }, acting }: Shared): AgentLauncher {
   const { agentImage: image, agentPriorityClass: priorityClassName, logLevel } = config;

@@ -26,6 +26,8 @@ interface LeadingOptions {
 interface Leading {
   /** `home`, whose writes fail unless this process leads now: one that was stopped does not know yet that another does. */
   acting: KubeClient;
+  /** The same of another client. */
+  act: (client: KubeClient) => KubeClient;
   ops: OpsServer;
   election: LeaderElection;
   /** The caller puts the lifecycle here; `ops` reports on it. */
@@ -60,6 +62,6 @@ export function leading(
     components: () => ({ order: holder.lifecycle?.order ?? [], starting: holder.lifecycle?.starting }),
     log: log.named('ops'),
   });
-  const acting = fenced(home, () => election.check());
-  return { acting, ops, election, holder, lost: lost.signal };
+  const act = (client: KubeClient): KubeClient => fenced(client, () => election.check());
+  return { acting: act(home), act, ops, election, holder, lost: lost.signal };
 }

@@ -44,7 +44,7 @@ import { ModeKeeper } from '../peering/mode/mode.ts';
 import { StockWatcher } from '../peering/offer/stock-watcher.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { type ApiAccess, PROTOCOLS } from '../peering/protocol/documents.ts';
-import { REACH_PORTS, type ReachPeers } from '../peering/reach/ports.ts';
+import { REACH_PORTS, type ReachAddress, type ReachPeers } from '../peering/reach/ports.ts';
 import { Reach } from '../peering/reach/reach.ts';
 import type { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
@@ -72,6 +72,8 @@ interface PeeringOptions {
   registry: Registry;
   /** Whether API servers come by our Service. */
   inPod: boolean;
+  /** Where agents reach API servers of providers that we cannot reach directly. */
+  reachAt: ReachAddress;
   exchangeMetrics: NetworkExchangeOptions['exchangeMetrics'];
 }
 
@@ -240,7 +242,7 @@ export class Peering {
   }
 
   #makeReach(): Reach {
-    const { parts } = this.#options;
+    const { parts, reachAt } = this.#options;
     const peers: ReachPeers = {
       isLinked: (clusterID) => this.#links.view(clusterID) !== undefined,
       endpoints: (clusterID) => this.#links.endpoints(clusterID),
@@ -253,7 +255,7 @@ export class Peering {
       peers,
       mayReach: (clusterID) => this.#mayReach(clusterID),
       apiServer: () => hostAndPort(this.#options.credentials.server),
-      listen: { host: '::', advertised: parts.config.nodeAddress ?? '127.0.0.1', ports: REACH_PORTS },
+      listen: { ...reachAt, ports: REACH_PORTS },
     });
   }
 

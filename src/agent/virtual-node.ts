@@ -69,8 +69,8 @@ interface VirtualNodeOptions {
   nodePorts?: NodePortSources;
   /** Its account may read all virtual nodes, Tunnels and volumes, and the process needs many of them. */
   sharesWatches?: boolean;
-  /** This process approves serving certificates. */
-  approves?: boolean;
+  /** Of a process that approves serving certificates: does it for its own. */
+  approver?: KubeClient;
 }
 
 /** One virtual node with all that belongs to it; a process may have several. */
@@ -279,7 +279,7 @@ export class VirtualNodeAgent implements Component {
   }
 
   #servingCertificate(provider: Provider): Component & Source<KeyPair> {
-    const { parts, address, approves } = this.#options;
+    const { parts, address, approver } = this.#options;
     const { config, clock, log } = parts;
     const { tlsCertFile, tlsPrivateKeyFile } = config;
     if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
@@ -292,7 +292,7 @@ export class VirtualNodeAgent implements Component {
       random: systemRandom,
       nodeName: provider.nodeName,
       addresses: () => ({ dnsNames: [], ips: [address] }),
-      ...(approves === true && { approves }),
+      ...(approver !== undefined && { approver }),
     });
   }
 }

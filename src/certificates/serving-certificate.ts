@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 
 import { certificateSigningRequests } from '../api/resources.ts';
 import type { CertificateSigningRequest } from '../api/wire.ts';
-import type { ClusterBasics } from '../kube/client.ts';
+import type { ClusterBasics, KubeClient } from '../kube/client.ts';
 import { Backoff, type Random } from '../lib/backoff.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
@@ -27,8 +27,8 @@ interface ServingCertificateOptions extends ClusterBasics {
   /** Names and addresses at which API servers reach the kubelet port. */
   addresses: () => { dnsNames: string[]; ips: string[] };
   changed?: (state: ServingCertificateState) => void;
-  /** Approve our own requests: for a process that is the approver as well, and has no pod that would prove it. */
-  approves?: boolean;
+  /** Approves our own requests: for a process that is the approver as well, and has no pod that would prove it. */
+  approver?: KubeClient;
 }
 
 const POLL_FIRST_MS = 500;
@@ -114,7 +114,7 @@ export class ServingCertificate implements Component, Source<KeyPair> {
 
   /** One request from its creation to its certificate; throws when it was refused or has vanished. */
   async #request(subject: CertificateSubject, signal: AbortSignal): Promise<KeyPair> {
-    const { client, clock, log, changed, nodeName } = this.#options;
+    const { client, clock, log, changed, nodeName, approver } = this.#options;
     const keys = await generateKey();
     const request = Buffer.from(await createSigningRequest(subject, keys)).toString('base64');
     const created = await client.create(
@@ -131,9 +131,9 @@ export class ServingCertificate implements Component, Source<KeyPair> {
     const waiting = `waiting for approval of the serving certificate: kubectl certificate approve ${name}`;
     log.info(`serving certificate requested; ${waiting}`, { csr: name });
     changed?.({ state: 'pendingApproval', message: waiting });
-    if (this.#options.approves === true) {
+    if (approver !== undefined) {
       const message = `serving certificate of ${subject.commonName}, for the process that asks`;
-      await settleRequest(client, created, { type: 'Approved', message, nowMs: clock.now() }, signal);
+      await settleRequest(approver, created, { type: 'Approved', message, nowMs: clock.now() }, signal);
     }
     const certificate = await this.#untilIssued(name, waiting, signal);
     return { certificate, key: privatePem(keys) };

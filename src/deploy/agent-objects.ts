@@ -1,4 +1,4 @@
-/** What both launchers do with the objects of agents in the home cluster. Which objects: launched-agent.ts. */
+/** What all launchers do with the objects of agents in the home cluster. Which objects: launched-agent.ts. */
 import { AGENTS_NAMESPACE, type Manifest, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { AGENT_OF_ALL, LABEL_AGENT, LABEL_PROVIDER } from '../api/names.ts';
 import { isConditionTrue } from '../api/conditions.ts';
@@ -15,6 +15,7 @@ import { eachAtOnce } from '../lib/each-at-once.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../lib/errors.ts';
 import type { WantedAgent } from '../peering/ports.ts';
 import {
+  type AccountOfAgent,
   agentAccount,
   agentBindingNames,
   agentName,
@@ -24,40 +25,49 @@ import {
   PEERS_ACCOUNT,
 } from './launched-agent.ts';
 
-export interface LauncherOptions extends Basics, AgentProgram {
+interface ObjectsOptions extends Basics {
   home: KubeClient;
   /** How long the pod may take to go before its rights are taken from it; default 12 s. */
   goneMs?: number;
 }
 
+export interface LauncherOptions extends ObjectsOptions, AgentProgram {}
+
 const POLL_MS = 250;
 const BINDINGS_AT_ONCE = 8;
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-export class AgentObjects {
-  readonly #options: LauncherOptions;
-
-  constructor(options: LauncherOptions) {
-    this.#options = options;
+/** Throws Invalid where its credential is where no agent may read it. */
+export function accountOf({ kubeconfigSecret, ...wanted }: WantedAgent): AccountOfAgent {
+  if (kubeconfigSecret.namespace !== SYSTEM_NAMESPACE) {
+    throw new TributaryError('Invalid', `kubeconfig Secrets of agents are in ${SYSTEM_NAMESPACE}`);
   }
+  return {
+    ...wanted,
+    namespaces: [...new Set(wanted.namespaces)].toSorted(),
+    virtualNodes: wanted.virtualNodes.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    kubeconfigSecret: kubeconfigSecret.name,
+  };
+}
 
-  /** Throws Invalid where its credential is where no agent may read it. */
-  launched({ kubeconfigSecret, ...wanted }: WantedAgent): LaunchedAgent {
-    const { image, priorityClassName, dns, logLevel, restoredKeepSeconds } = this.#options;
-    if (kubeconfigSecret.namespace !== SYSTEM_NAMESPACE) {
-      throw new TributaryError('Invalid', `kubeconfig Secrets of agents are in ${SYSTEM_NAMESPACE}`);
-    }
-    return {
-      ...wanted,
-      namespaces: [...new Set(wanted.namespaces)].toSorted(),
-      virtualNodes: wanted.virtualNodes.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-      kubeconfigSecret: kubeconfigSecret.name,
-      image,
-      ...(priorityClassName !== undefined && { priorityClassName }),
-      ...(dns && { dns }),
-      ...(logLevel && { logLevel }),
-      ...(restoredKeepSeconds !== undefined && { restoredKeepSeconds }),
-    };
+/** Likewise, with its program. */
+export function launchedAs(program: AgentProgram, wanted: WantedAgent): LaunchedAgent {
+  const { image, priorityClassName, dns, logLevel, restoredKeepSeconds } = program;
+  return {
+    ...accountOf(wanted),
+    image,
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    ...(dns && { dns }),
+    ...(logLevel && { logLevel }),
+    ...(restoredKeepSeconds !== undefined && { restoredKeepSeconds }),
+  };
+}
+
+export class AgentObjects {
+  readonly #options: ObjectsOptions;
+
+  constructor(options: ObjectsOptions) {
+    this.#options = options;
   }
 
   async apply(manifests: readonly Manifest[], signal: AbortSignal): Promise<void> {
@@ -65,7 +75,7 @@ export class AgentObjects {
   }
 
   /** Gives those accounts what the agent may do, and takes it from all others. */
-  async grant(agent: LaunchedAgent, accounts: readonly AccountRef[], signal: AbortSignal): Promise<void> {
+  async grant(agent: AccountOfAgent, accounts: readonly AccountRef[], signal: AbortSignal): Promise<void> {
     const names = agentBindingNames(agent.clusterID);
     const { bindings = [], rest = [] } = Object.groupBy(forgeAgentRights(agent, accounts), ({ metadata }) =>
       names.includes(metadata.name ?? '') ? 'bindings' : 'rest',
@@ -120,6 +130,12 @@ export class AgentObjects {
     if (items.length > 0) return;
     await this.deleteDeployment(PEERS_ACCOUNT, signal);
     await this.deleteAccount(PEERS_ACCOUNT, signal);
+  }
+
+  /** Those of its VirtualNodes that the agent of all serves. */
+  async sharedOf(clusterID: string, signal: AbortSignal): Promise<VirtualNode[]> {
+    const all = await this.virtualNodesOf(clusterID, signal);
+    return all.filter(({ metadata }) => metadata.labels?.[LABEL_AGENT] !== undefined);
   }
 
   async virtualNodesOf(clusterID: string, signal: AbortSignal): Promise<readonly VirtualNode[]> {

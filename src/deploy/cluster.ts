@@ -49,6 +49,7 @@ import {
   forgeNetworkNamespace,
   labelsOf,
   OPS_PORT,
+  type Program,
 } from './program.ts';
 import { CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights/cluster.ts';
 
@@ -73,13 +74,27 @@ export interface ClusterOptions {
 
 /** All objects of the `cluster` role, its namespaces included, in the order in which they must be applied. */
 export function forgeCluster(options: ClusterOptions): Manifest[] {
-  const { args = [], service = { type: 'ClusterIP' }, ...program } = options;
-  const image = checkedImage(options.image);
+  const program = clusterProgram(options, { opsPort: OPS_PORT, webhookPort: WEBHOOK_PORT });
+  const { args = [] } = options;
+  return [
+    // None of our own pods there needs more than `restricted`.
+    ...forgeClusterBase(options, { level: 'restricted', rights: CLUSTER_RIGHTS }),
+    forgeDeployment({
+      ...program,
+      args: ['run', 'cluster', ...agentArgs(program.image, options.priorityClassName), ...args],
+    }),
+  ];
+}
+
+/** All but its Deployment. `level`: the Pod Security level of its namespace. */
+export function forgeClusterBase(
+  { service = { type: 'ClusterIP' } }: Pick<ClusterOptions, 'service'>,
+  { level, rights }: { level: 'privileged' | 'restricted'; rights: readonly PlaceRights[] },
+): Manifest[] {
   const labels = labelsOf(CLUSTER_NAME);
   const account = CLUSTER_ACCOUNT;
   return [
-    // None of our own pods there needs more than `restricted`.
-    forgeNamespace(SYSTEM_NAMESPACE, 'restricted'),
+    forgeNamespace(SYSTEM_NAMESPACE, level),
     // Of two roles: whoever deletes what one of them needs must not take it from the other one.
     forgeNetworkNamespace(),
     ...forgeHostingBase(account, `(${IS_LAUNCHING} || ${IS_OFFERED_SLICE})`),
@@ -97,25 +112,31 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     forgeSettings(labels),
     forgeViewRole(labels),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
-    ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
+    ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, rights),
     forgePeeringService(labels, service),
     ...forgeWebhook(labels),
     forgeNetworkPolicy(labels),
-    forgeDeployment({
-      ...program,
-      image,
-      account,
-      labels,
-      args: ['run', 'cluster', ...agentArgs(image, options.priorityClassName), ...args],
-      // By a Secret and not by arguments, since the URL may hold a password. Most clusters have none.
-      env: ['HTTPS_PROXY', 'NO_PROXY'].map((name) => ({
-        name,
-        valueFrom: { secretKeyRef: { name: PROXY_SECRET, key: name, optional: true } },
-      })),
-      ports: { ops: OPS_PORT, peering: PEERING_PORT, webhook: WEBHOOK_PORT },
-      memoryLimit: '512Mi',
-    }),
   ];
+}
+
+/** The process that peers and API servers come to; its arguments are the caller's. */
+export function clusterProgram(
+  { image, priorityClassName }: ClusterOptions,
+  { opsPort, webhookPort }: { opsPort: number; webhookPort: number },
+): Omit<Program, 'args'> {
+  return {
+    image: checkedImage(image),
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    account: CLUSTER_ACCOUNT,
+    labels: labelsOf(CLUSTER_NAME),
+    // By a Secret and not by arguments, since the URL may hold a password. Most clusters have none.
+    env: ['HTTPS_PROXY', 'NO_PROXY'].map((name) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: PROXY_SECRET, key: name, optional: true } },
+    })),
+    ports: { ops: opsPort, peering: PEERING_PORT, webhook: webhookPort },
+    memoryLimit: '512Mi',
+  };
 }
 
 /** Whoever may view what is in a cluster (the ClusterRole `view`, and so `edit` and `admin`) sees our kinds, too: no secret is in them. */

@@ -13,12 +13,12 @@ import {
   type Deployment,
   forgeDeployment,
   forgeNetworkPod,
+  GATEWAY_ACCOUNT,
   labelsOf,
-  NETWORK_NAMESPACE,
   ON_NETWORKS,
   type Program,
 } from './program.ts';
-import { GATEWAY_NAME, GATEWAY_RIGHTS, LAN_GATEWAY_RIGHTS } from './rights/cluster.ts';
+import { GATEWAY_NAME, GATEWAY_RIGHTS, LAN_GATEWAY_RIGHTS, type PlaceRights } from './rights/cluster.ts';
 
 /** On the host, where 8080 is often taken. */
 const GATEWAY_OPS_PORT = 7480;
@@ -43,14 +43,10 @@ export interface GatewayOptions {
 export function forgeGateway(options: GatewayOptions): Manifest[] {
   const { network = true } = options;
   const labels = labelsOf(GATEWAY_NAME);
-  const account = { namespace: NETWORK_NAMESPACE, name: GATEWAY_NAME };
-  const rights = network ? GATEWAY_RIGHTS : LAN_GATEWAY_RIGHTS;
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
-    ...forgePlaceGrants({ name: GATEWAY_NAME, labels, account }, rights),
-    ...(network ? forgeGatewayFence(GATEWAY_NAME, account, labels) : []),
+    ...forgeGatewayAccount(network, network ? GATEWAY_RIGHTS : LAN_GATEWAY_RIGHTS),
     forgeGatewayDeployment(options, {
-      account,
+      account: GATEWAY_ACCOUNT,
       labels,
       image: checkedImage(options.image),
       args: gatewayArgs(options),
@@ -59,6 +55,17 @@ export function forgeGateway(options: GatewayOptions): Manifest[] {
       hostNetwork: true,
       ...(options.priorityClassName !== undefined && { priorityClassName: options.priorityClassName }),
     }),
+  ];
+}
+
+/** The account with its rights, and the fence around them where there are tunnels. */
+export function forgeGatewayAccount(network: boolean, rights: readonly PlaceRights[]): Manifest[] {
+  const labels = labelsOf(GATEWAY_NAME);
+  const account = GATEWAY_ACCOUNT;
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
+    ...forgePlaceGrants({ name: GATEWAY_NAME, labels, account }, rights),
+    ...(network ? forgeGatewayFence(GATEWAY_NAME, account, labels) : []),
   ];
 }
 
@@ -94,21 +101,29 @@ function forgeGatewayDeployment(options: GatewayOptions, program: Program): Mani
       replicas,
       // They are kept apart by the ports of the host, so a new one can only take the place of an old one.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
-      ...(network && { template: { ...spec.template, spec: forgeGatewayPod(options, program) } }),
+      ...(network && {
+        template: { ...spec.template, spec: forgeTunnelPod(options, { program, name: 'gateway' }) },
+      }),
     },
   };
 }
 
-/** The tunnel's program has a container of its own, so that neither ends when the other does. */
-function forgeGatewayPod(options: GatewayOptions, program: Program): PodSpec {
-  const pod = forgeNetworkPod(program, 'gateway');
+/**
+ * The tunnel's program has a container of its own, so that neither ends when the other does. `name` is that of the container of
+ * the program that sets tunnels up.
+ */
+export function forgeTunnelPod(
+  options: Pick<GatewayOptions, 'wireguard' | 'wireguardPort' | 'wireguardInterface'>,
+  { program, name }: { program: Program; name: string },
+): PodSpec {
+  const pod = forgeNetworkPod(program, name);
   const [gateway] = pod.containers;
   const { wireguard = 'auto', wireguardPort = WIREGUARD_PORT, wireguardInterface = WIREGUARD_LINK } = options;
   const sockets = { name: 'wireguard', mountPath: '/var/run/wireguard' };
   const tun = { name: 'tun', mountPath: '/dev/net/tun' };
   return {
     ...pod,
-    // The container of the tunnel must not have the token; `gateway` mounts it by hand.
+    // The container of the tunnel must not have the token; the other one mounts it by hand.
     automountServiceAccountToken: false,
     containers: [
       {

@@ -1,4 +1,4 @@
-/** One agent that the `cluster` role starts, as objects to apply. Pure. */
+/** One agent that the `cluster` role starts, or that runs within role `all`, as objects to apply. Pure. */
 import {
   AGENT_NAME_PREFIX,
   AGENTS_NAMESPACE,
@@ -34,7 +34,8 @@ export interface AgentProgram {
   restoredKeepSeconds?: number;
 }
 
-export interface LaunchedAgent extends AgentProgram {
+/** What its rights follow from. */
+export interface AccountOfAgent {
   /** ClusterID of the provider. */
   clusterID: string;
   virtualNodes: readonly { name: string; nodeName: string }[];
@@ -43,6 +44,8 @@ export interface LaunchedAgent extends AgentProgram {
   /** In tributary-system. */
   kubeconfigSecret: string;
 }
+
+export interface LaunchedAgent extends AgentProgram, AccountOfAgent {}
 
 /** Twice that of one agent; what one more peer takes is in docs/operations/many-peers.md. */
 const PEERS_MEMORY_LIMIT = '1Gi';
@@ -61,7 +64,7 @@ const agentLabels = (clusterID: string): Record<string, string> => ({
   [LABEL_PROVIDER]: clusterID,
 });
 
-/** Its own, where it has a pod for itself. */
+/** Its own, where it has a pod for itself, or runs within role `all`. */
 export const agentAccount = (clusterID: string): AccountRef => ({
   namespace: AGENTS_NAMESPACE,
   name: agentName(clusterID),
@@ -71,7 +74,7 @@ export const agentAccount = (clusterID: string): AccountRef => ({
 export const PEERS_ACCOUNT: AccountRef = { namespace: AGENTS_NAMESPACE, name: PEERS_NAME };
 
 /** All that it may do for this provider, and for no other, given to those accounts. */
-export function forgeAgentRights(agent: LaunchedAgent, account: readonly AccountRef[]): Manifest[] {
+export function forgeAgentRights(agent: AccountOfAgent, account: readonly AccountRef[]): Manifest[] {
   const { clusterID } = checkedAgent(agent);
   const labels = agentLabels(clusterID);
   return [
@@ -90,18 +93,23 @@ export function forgeAgentRights(agent: LaunchedAgent, account: readonly Account
   ];
 }
 
+export const forgeAgentAccount = (clusterID: string): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { ...agentAccount(clusterID), labels: agentLabels(clusterID) },
+});
+
 /** Its account and its pod. Its rights must come before them. */
 export function forgeAgentPod(agent: LaunchedAgent): Manifest[] {
   const { clusterID, virtualNodes } = checkedAgent(agent);
-  const labels = agentLabels(clusterID);
-  const account = agentAccount(clusterID);
+  checkedImage(agent.image);
   const names = virtualNodes.map(({ name }) => name).join(',');
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
+    forgeAgentAccount(clusterID),
     forgeDeployment({
       ...programOf(agent, ['peer', '--system-namespace', SYSTEM_NAMESPACE, '--virtual-node', names]),
-      account,
-      labels,
+      account: agentAccount(clusterID),
+      labels: agentLabels(clusterID),
       ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
       memoryLimit: '512Mi',
     }),
@@ -152,7 +160,7 @@ const keepArguments = (seconds = DEFAULT_RESTORED_KEEP_SECONDS): string[] =>
   seconds === DEFAULT_RESTORED_KEEP_SECONDS ? [] : ['--restored-keep-seconds', String(seconds)];
 
 /** Its table with the names filled in; where there are several, each in its place. */
-function ownRights({ virtualNodes, kubeconfigSecret }: LaunchedAgent): Right[] {
+function ownRights({ virtualNodes, kubeconfigSecret }: AccountOfAgent): Right[] {
   const names: Readonly<Record<string, readonly string[]>> = {
     '<secret>': [kubeconfigSecret],
     '<node>': virtualNodes.map(({ nodeName }) => nodeName),
@@ -164,7 +172,7 @@ function ownRights({ virtualNodes, kubeconfigSecret }: LaunchedAgent): Right[] {
   }));
 }
 
-function checkedAgent(agent: LaunchedAgent): LaunchedAgent {
+function checkedAgent(agent: AccountOfAgent): AccountOfAgent {
   checkedLabel('cluster', agent.clusterID);
   if (agent.virtualNodes.length === 0) {
     throw new TributaryError(
@@ -177,6 +185,5 @@ function checkedAgent(agent: LaunchedAgent): LaunchedAgent {
     checkedSubdomain('node', nodeName);
   }
   for (const namespace of agent.namespaces) checkedLabel('namespace', namespace);
-  checkedImage(agent.image);
   return agent;
 }

@@ -1,15 +1,22 @@
-import { LABEL_AGENT, LABEL_PROVIDER } from '../api/names.ts';
+import { LABEL_PROVIDER } from '../api/names.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
-import { AgentObjects, type LauncherOptions } from './agent-objects.ts';
-import { agentAccount, forgeAgentPod, type LaunchedAgent, PEERS_ACCOUNT } from './launched-agent.ts';
+import { AgentObjects, launchedAs, type LauncherOptions } from './agent-objects.ts';
+import {
+  agentAccount,
+  type AgentProgram,
+  forgeAgentPod,
+  type LaunchedAgent,
+  PEERS_ACCOUNT,
+} from './launched-agent.ts';
 
 /**
  * Runs agents as Deployments in `tributary-agents`, each under an account of its own. What it may do there, and what
  * such an account may do, is in agents.ts; this only fills in names.
  */
 export class PodLauncher implements AgentLauncher {
+  readonly #program: AgentProgram;
   readonly #objects: AgentObjects;
   /** Providers of which it is known that the agent of all serves none of their virtual nodes. */
   readonly #settled = new Set<string>();
@@ -17,13 +24,14 @@ export class PodLauncher implements AgentLauncher {
   #isPeersOver = false;
 
   constructor(options: LauncherOptions) {
+    this.#program = options;
     this.#objects = new AgentObjects(options);
   }
 
   async ensure(wanted: WantedAgent, signal: AbortSignal): Promise<void> {
     const { clusterID } = wanted;
-    const agent = this.#objects.launched(wanted);
-    const shared = this.#settled.has(clusterID) ? [] : await this.#sharedOf(clusterID, signal);
+    const agent = launchedAs(this.#program, wanted);
+    const shared = this.#settled.has(clusterID) ? [] : await this.#objects.sharedOf(clusterID, signal);
     const own = agentAccount(clusterID);
     await this.#objects.grant(agent, shared.length > 0 ? [own, PEERS_ACCOUNT] : [own], signal);
     await this.#objects.apply(forgeAgentPod(agent), signal);
@@ -38,11 +46,6 @@ export class PodLauncher implements AgentLauncher {
   async remove(clusterID: string, signal: AbortSignal): Promise<void> {
     this.#settled.delete(clusterID);
     await this.#objects.endOwnAgent(clusterID, async () => this.#objects.revoke(clusterID, signal), signal);
-  }
-
-  async #sharedOf(clusterID: string, signal: AbortSignal): Promise<VirtualNode[]> {
-    const all = await this.#objects.virtualNodesOf(clusterID, signal);
-    return all.filter(({ metadata }) => metadata.labels?.[LABEL_AGENT] !== undefined);
   }
 
   /** From the agent of all, which goes on until there is a pod that can take its place. */

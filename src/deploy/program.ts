@@ -150,6 +150,8 @@ export function checkedImage(image: string): string {
  */
 export const NETWORK_NAMESPACE = 'tributary-network';
 
+export const GATEWAY_ACCOUNT: AccountRef = { namespace: NETWORK_NAMESPACE, name: 'tributary-gateway' };
+
 export const labelsOf = (name: string): Record<string, string> => ({
   [LABEL_APP_NAME]: APP_NAME,
   [LABEL_APP_INSTANCE]: name,

@@ -2,7 +2,7 @@ import { LABEL_APP_INSTANCE, PEERS_NAME } from '../api/manifest.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
-import { AgentObjects, type LauncherOptions } from './agent-objects.ts';
+import { AgentObjects, launchedAs, type LauncherOptions } from './agent-objects.ts';
 import { agentAccount, forgePeersPod, type LaunchedAgent, PEERS_ACCOUNT } from './launched-agent.ts';
 
 /** How often account and Deployment of the agent of all are looked at, for all providers together. */
@@ -29,7 +29,7 @@ export class SharedLauncher implements AgentLauncher {
 
   async ensure(wanted: WantedAgent, signal: AbortSignal): Promise<void> {
     const { clusterID } = wanted;
-    const agent = this.#objects.launched(wanted);
+    const agent = launchedAs(this.#options, wanted);
     this.#users.add(clusterID);
     const isMoving = !this.#settled.has(clusterID) && (await this.#hasOwn(clusterID, signal));
     const own = agentAccount(clusterID);

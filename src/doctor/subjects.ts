@@ -1,5 +1,7 @@
 import { type ForeignCluster, isPeer } from '../api/foreign-cluster.ts';
-import { type Facts, itemsOf } from './facts.ts';
+import { CLUSTER_NAME, SYSTEM_NAMESPACE } from '../api/manifest.ts';
+import { isOneProcess } from '../api/one-process.ts';
+import { type Deployment, type Facts, itemsOf } from './facts.ts';
 import type { Cure, Findings, Said } from './finding.ts';
 
 /** What a person calls it: the name that it gives itself and, where that differs, the one of its object. */
@@ -20,4 +22,20 @@ export function titleOfID({ lists }: Pick<Facts, 'lists'>, clusterID: string): s
 export function blame(findings: Findings, cluster: ForeignCluster, said: Said, cure: Cure): void {
   if (isPeer(cluster)) findings.problem(titleOf(cluster), said, cure);
   else findings.warn(titleOf(cluster), said, cure);
+}
+
+/** The Deployment of all roles, where they are one process. */
+export const oneProcess = ({ lists }: Facts): Deployment | undefined =>
+  itemsOf(lists.deployments).find(
+    (one) =>
+      one.metadata.namespace === SYSTEM_NAMESPACE && one.metadata.name === CLUSTER_NAME && isOneProcess(one),
+  );
+
+/** The command that shows what the part with the tunnels has said. */
+export function gatewayLogs(facts: Facts): string {
+  const place =
+    oneProcess(facts) === undefined
+      ? '-n tributary-network logs deployment/tributary-gateway'
+      : `-n ${SYSTEM_NAMESPACE} logs deployment/${CLUSTER_NAME}`;
+  return `kubectl ${place} --all-containers --tail=50`;
 }

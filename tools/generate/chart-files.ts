@@ -1,5 +1,6 @@
 /** The files of deploy/chart beside the objects: Chart.yaml, values with their texts, the schema, checks, and notes. */
 import { SYSTEM_NAMESPACE, AGENTS_NAMESPACE } from '../../src/api/manifest.ts';
+import { LABEL_NODE_TYPE } from '../../src/api/names.ts';
 import { PEERS_NAMESPACE } from '../../src/api/tenant-labels.ts';
 import { NETWORK_NAMESPACE } from '../../src/deploy/program.ts';
 import { type Field, orNothing, VALUE_NAMES, VALUES } from '../../src/deploy/installation/values.ts';
@@ -99,6 +100,17 @@ const schema = (): object => ({
 const checks = (): string => `{{- /* ${MADE} */}}
 {{- if not .Values.image }}
 {{- fail "image is not set: no image is published yet; build one with 'make image' and name it with --set image=NAME" }}
+{{- end }}
+{{- if and .Values.oneProcess .Values.network }}
+{{- $nodes := list }}
+{{- range (lookup "v1" "Node" "" "").items }}
+{{- if not (hasKey (.metadata.labels | default dict) ${JSON.stringify(LABEL_NODE_TYPE)}) }}
+{{- $nodes = append $nodes .metadata.name }}
+{{- end }}
+{{- end }}
+{{- if gt (len $nodes) 1 }}
+{{- fail (printf "one process sets up the network of its own node only, and this cluster has %d: %s. Leave oneProcess false, or build no tunnels: network=false" (len $nodes) (join ", " $nodes)) }}
+{{- end }}
 {{- end }}
 {{- if has .Release.Namespace (list ${OUR_NAMESPACES.map((name) => JSON.stringify(name)).join(' ')}) }}
 {{- fail (printf "the release cannot be in namespace %s, which is a part of it; take another one, such as kube-system or default" .Release.Namespace) }}

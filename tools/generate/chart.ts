@@ -227,4 +227,6 @@ export function templateFiles(): Record<string, string> {
 
 /** The line that separates documents belongs to the object, and is absent with it. */
 const documentOf = (lines: readonly string[]): string[] =>
-  lines[0]?.startsWith('{{- if ') === true ? [lines[0] ?? '', '---', ...lines.slice(1)] : ['---', ...lines];
+  lines[0]?.startsWith('{{- if ') === true && !lines.includes('{{- else }}')
+    ? [lines[0] ?? '', '---', ...lines.slice(1)]
+    : ['---', ...lines];

@@ -17,6 +17,7 @@ import {
   LAUNCHED_LEASE_RIGHTS,
   LAUNCHED_OWN_RIGHTS,
 } from '../../src/deploy/rights/agent.ts';
+import { TOKEN_RIGHTS } from '../../src/deploy/rights/one-process.ts';
 import { UNINSTALL_RIGHTS } from '../../src/deploy/rights/uninstall.ts';
 import { SETTINGS_RIGHTS } from '../../src/deploy/rights/settings.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
@@ -211,6 +212,15 @@ Why: [decision 24](decisions/0024-network-privileges.md).
 ${placesOf(NODE_ROLE_RIGHTS)}
 
 On its host: the network of the host, user 0 and CAP_NET_ADMIN.
+
+## Where all roles are one process
+
+With the value \`oneProcess\` the parts of the process act under the accounts above, with their rights and policies; the account of the gateway also has those of the
+\`node\` role. The account of the \`cluster\` role, which is that of the pod, may get tokens of them. Why: [decision 94](decisions/0094-one-process.md).
+
+${placesOf(TOKEN_RIGHTS)}
+
+On its host: the same as the gateway.
 
 ## While a release of Helm is removed
 

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 
 import { definitions, deployments } from '../../api/resources.ts';
+import { isOneProcess } from '../../api/one-process.ts';
 import { CLUSTER_NAME, type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { forgeInstallation } from '../../deploy/installation/objects.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
@@ -18,7 +19,7 @@ import { factsOf } from './facts.ts';
 import { helmRelease } from './helm.ts';
 import { checkImage } from './image-check.ts';
 import { found, nameOf, remove } from './objects.ts';
-import { checkFacts, foundValues, planLines } from './plan.ts';
+import { checkFacts, checkOneProcess, foundValues, planLines } from './plan.ts';
 import { isRole, untilReady } from './rollout.ts';
 import { othersInstalled } from './uninstall-objects.ts';
 import { type SomeValues, VALUE_OPTIONS, valuesOfOptions, valuesOfYaml, wholeValues } from './values.ts';
@@ -148,20 +149,30 @@ export async function install(args: InstallArguments, session: Session): Promise
     return EXIT.ok;
   }
   checkFacts(facts);
+  checkOneProcess(facts, values);
   checkStored(await storedVersions(session), objects);
   io.out(`${planLines(facts, values, VERSION).join('\n')}\n`);
   if (!isSure && !(await agreed(session, { question: 'Install this?' }))) {
     io.err('Nothing was changed.\n');
     return EXIT.failed;
   }
-  const running = await runningImage(session);
-  if (running !== undefined && running !== values.image) {
-    await checkImage(session, { image: values.image, timeoutMs });
-  }
-  await bring(session, { objects, values, timeoutMs, isReplacement: running !== undefined });
+  await bring(session, { objects, values, timeoutMs, ...(await replacementBy(session, values, timeoutMs)) });
   const done = args.isUpgrade === true ? 'Upgraded' : 'Installed';
   io.out(session.pastable(`${done}. To see how it is: tributary status\n`));
   return EXIT.ok;
+}
+
+/** What is to be replaced, after the other image was tried. */
+async function replacementBy(
+  session: InstallSession,
+  { image, oneProcess }: InstallValues,
+  timeoutMs: number,
+): Promise<Pick<Bringing, 'isReplacement' | 'isInTurn'>> {
+  const running = await found(session, deployments, { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME });
+  const before = running?.spec?.template.spec?.containers[0]?.image;
+  if (before === undefined) return { isReplacement: false, isInTurn: false };
+  if (before !== image) await checkImage(session, { image, timeoutMs });
+  return { isReplacement: true, isInTurn: isOneProcess(running) === oneProcess };
 }
 
 interface Bringing {
@@ -170,6 +181,8 @@ interface Bringing {
   readonly timeoutMs: number;
   /** Something ran here before. */
   readonly isReplacement: boolean;
+  /** Its roles are replaced one after the other: the same ones. */
+  readonly isInTurn: boolean;
 }
 
 async function bring(session: InstallSession, bringing: Bringing): Promise<void> {
@@ -182,27 +195,33 @@ async function bring(session: InstallSession, bringing: Bringing): Promise<void>
   }
   // What is written here is what the next upgrade begins with: of a replacement, only when it runs.
   if (!isReplacement) await apply(session, forgeInstalled(VERSION, values));
+  // Gateway and router of a host make way for the one process that does what they did, as soon as it comes.
+  if (values.oneProcess)
+    await removeOthers(session, (await othersInstalled(session, objects)).filter(isRole));
   await bringRoles(session, bringing);
-  const others = await othersInstalled(session, objects);
+  await removeOthers(session, await othersInstalled(session, objects));
+  if (isReplacement) await apply(session, forgeInstalled(VERSION, values));
+}
+
+async function removeOthers(session: InstallSession, others: readonly Manifest[]): Promise<void> {
   for (const object of others.toReversed()) await remove(session, object);
   if (others.length > 0)
-    io.out(`removed what this version and these values do not have: ${someOf(others.map(nameOf))}\n`);
-  if (isReplacement) await apply(session, forgeInstalled(VERSION, values));
+    session.io.out(`removed what this version and these values do not have: ${someOf(others.map(nameOf))}\n`);
 }
 
 /** New ones all at once. Of those that run, the next is not touched before the last one runs again. */
 async function bringRoles(
   session: InstallSession,
-  { objects, timeoutMs, isReplacement }: Bringing,
+  { objects, timeoutMs, isReplacement, isInTurn }: Bringing,
 ): Promise<void> {
   const roles = objects.filter(isRole);
   const advice = isReplacement ? await adviceAfterReplacement(session) : ADVICE;
   const ready = async (role: Manifest): Promise<void> => untilReady(session, role, { timeoutMs, advice });
   for (const role of roles) {
     await apply(session, role);
-    if (isReplacement) await ready(role);
+    if (isInTurn) await ready(role);
   }
-  if (isReplacement) return;
+  if (isInTurn) return;
   session.io.out(`applied: ${roles.length} roles\n`);
   for (const role of roles) await ready(role);
 }
@@ -220,11 +239,6 @@ async function adviceAfterReplacement(session: InstallSession): Promise<string> 
     'Roles after it are still those of before. It becomes ready by itself when the cause is gone. To go back to the values of before ' +
     `(image ${String(image)})${program}: tributary upgrade --yes`
   );
-}
-
-async function runningImage(session: InstallSession): Promise<string | undefined> {
-  const role = await found(session, deployments, { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME });
-  return role?.spec?.template.spec?.containers[0]?.image;
 }
 
 /** In the order of application, before the roles; a part is one line of progress. */

@@ -5,6 +5,7 @@ import { TributaryError } from '../../lib/errors.ts';
 import { overlaps, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
 import type { ClusterFacts } from './facts.ts';
 import type { SomeValues } from './values.ts';
+import { someOf } from './waiting.ts';
 
 /** The oldest one whose API servers have ValidatingAdmissionPolicies. */
 const OLDEST: readonly [major: number, minor: number] = [1, 30];
@@ -37,6 +38,19 @@ export function checkFacts({ version, forbidden, unserved }: ClusterFacts): void
       `you may not change ${forbidden.join(', ')}; ask somebody with the ClusterRole cluster-admin`,
     );
   }
+}
+
+/** Throws where one process would leave nodes without a network. */
+export function checkOneProcess(
+  { nodes }: Pick<ClusterFacts, 'nodes'>,
+  { oneProcess, network }: Pick<InstallValues, 'oneProcess' | 'network'>,
+): void {
+  if (!oneProcess || !network || nodes.length <= 1) return;
+  throw new TributaryError(
+    'Conflict',
+    `one process sets up the network of its own node only, and this cluster has ${nodes.length}: ${someOf(nodes.map(({ name }) => name))}. ` +
+      'Pods on the others would reach no peer. Leave --one-process false, or build no tunnels: --network false',
+  );
 }
 
 /** The value that makes no object of this kind. */
@@ -94,6 +108,7 @@ export function planLines(facts: ClusterFacts, values: InstallValues, version: s
   const rows: readonly (readonly [string, string])[] = [
     ['cluster', `${values.clusterName}, Kubernetes ${facts.version}, ${nodes.length} node(s)`],
     ['program', `Tributary ${version}, image ${values.image}`],
+    ['processes', values.oneProcess ? 'one for all roles' : 'one for each role, peer and node'],
     ['network plug-in', or(cni, 'not known by its name; that is no problem')],
     ['pods', rangesLine(values.podCidrs, pods, '--pod-cidrs')],
     ['Services', rangesLine(values.serviceCidrs, services, '--service-cidrs')],

@@ -1,5 +1,6 @@
-/** What the roles `gateway` and `node` have left in the kernels of the hosts. */
-import { CLUSTER_NAME, type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+/** What the roles `gateway` and `node`, or one process for all, have left in the kernels of the hosts. */
+import { CLUSTER_NAME, LABEL_APP_INSTANCE, type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { isOneProcess } from '../../api/one-process.ts';
 import { daemonSets, deployments, namespaces, pods } from '../../api/resources.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import { CLEAN_UP_NAME, forgeCleanUp } from '../../deploy/node.ts';
@@ -79,18 +80,25 @@ async function endRoles(session: InstallSession): Promise<void> {
       metadata: { namespace: NETWORK_NAMESPACE, name: 'tributary-node' },
     },
   ];
-  for (const role of roles) {
+  const cluster = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
+  const isOne = isOneProcess(await found(session, deployments, cluster));
+  const one = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: cluster };
+  for (const role of isOne ? [...roles, one] : roles) {
     if (await remove(session, role)) session.io.out(`removed ${role.kind} ${role.metadata.name}\n`);
   }
-  await untilNoPods(
-    session,
-    'for gateways and routers to end',
-    `app.kubernetes.io/instance!=${CLEAN_UP_NAME}`,
-  );
+  const labelSelector = `${LABEL_APP_INSTANCE}=${CLUSTER_NAME}`;
+  if (isOne) await untilNoPods(session, 'for the process of all roles to end', { ...cluster, labelSelector });
+  await untilNoPods(session, 'for gateways and routers to end', {
+    labelSelector: `${LABEL_APP_INSTANCE}!=${CLEAN_UP_NAME}`,
+  });
 }
 
-async function untilNoPods(session: InstallSession, what: string, labelSelector?: string): Promise<void> {
-  const options = { namespace: NETWORK_NAMESPACE, ...(labelSelector !== undefined && { labelSelector }) };
+async function untilNoPods(
+  session: InstallSession,
+  what: string,
+  { namespace = NETWORK_NAMESPACE, labelSelector }: { namespace?: string; labelSelector?: string } = {},
+): Promise<void> {
+  const options = { namespace, ...(labelSelector !== undefined && { labelSelector }) };
   await mustBe(session, {
     what,
     timeoutMs: GONE_MS,

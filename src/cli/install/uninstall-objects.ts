@@ -32,7 +32,9 @@ const GONE_MS = 180_000;
 export function everyObject(): Manifest[] {
   const switches = VALUE_NAMES.filter((name) => VALUES[name].kind === 'switch');
   const on = Object.fromEntries(switches.map((name) => [name, true]));
-  return forgeInstallation({ ...defaultValues(), ...on, image: 'none' });
+  const every = { ...defaultValues(), ...on, image: 'none' };
+  const objects = [true, false].flatMap((oneProcess) => forgeInstallation({ ...every, oneProcess }));
+  return [...new Map(objects.map((object) => [keyOf(object), object])).values()];
 }
 
 /** Kinds that an installation consists of, each once, in the order of application. */

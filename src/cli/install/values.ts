@@ -7,7 +7,7 @@ import {
   defaultValues,
   type Field,
   type Form,
-  type InstalledRole,
+  INSTALLED_ROLES,
   type InstallValues,
   VALUE_NAMES,
   type ValueName,
@@ -135,13 +135,11 @@ function wrongText(form: Form | undefined, value: unknown): string | undefined {
   return why ? `"${value}" ${why}` : undefined;
 }
 
-const ROLES: readonly InstalledRole[] = ['cluster', 'gateway', 'node'];
-
 /** Later ones win. The roles themselves must be able to start with them. */
 export function wholeValues(...parts: readonly SomeValues[]): InstallValues {
   const values = Object.assign({}, defaultValues(), ...parts) as InstallValues;
   const further = { cluster: values.clusterArgs, gateway: values.gatewayArgs, node: values.nodeArgs };
-  for (const role of ROLES) {
+  for (const role of INSTALLED_ROLES) {
     const args = [...argumentsFor(role, values), ...further[role]];
     const options = Object.fromEntries(
       args.flatMap((arg, at) => (arg.startsWith('--') ? [[arg.slice(2), args[at + 1]]] : [])),

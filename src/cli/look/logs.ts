@@ -1,6 +1,7 @@
 /** `tributary logs`: logs of our own pods, through the API server. */
 import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
 import { APP_NAME, LABEL_APP_INSTANCE, LABEL_APP_NAME, PEERS_NAME } from '../../api/manifest.ts';
+import { isOneProcess } from '../../api/one-process.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -151,9 +152,14 @@ async function podsOf(whose: string | undefined, session: Session): Promise<Pod[
     );
   }
   if (whose === undefined) return sorted;
-  const ofRole = sorted.filter((pod) => roleOf(pod) === whose || pod.metadata.name === whose);
+  const process = sorted.some(isOfAll) && ROLES.includes(whose) ? 'cluster' : whose;
+  const ofRole = sorted.filter((pod) => roleOf(pod) === process || pod.metadata.name === whose);
   return ofRole.length > 0 ? ofRole : agentOf(whose, sorted, session);
 }
+
+/** All roles are this one process. */
+const isOfAll = ({ spec }: Pod): boolean =>
+  isOneProcess({ spec: { template: { spec: spec ?? { containers: [] } } } });
 
 /** Throws NotFound: a role may have been meant, too. */
 function peerOf(clusters: readonly ForeignCluster[], whose: string): ForeignCluster {
@@ -184,6 +190,6 @@ async function agentOf(whose: string, ours: readonly Pod[], { client, signal }: 
   if (ofAll.length > 0) return ofAll;
   throw new TributaryError(
     'NotFound',
-    `no agent of ${whose} runs here: it lends nothing to this cluster, or its agent is in a role "all"`,
+    `no agent of ${whose} runs here: it lends nothing to this cluster, or its agent is in one process with the other roles: tributary logs cluster`,
   );
 }

@@ -3,17 +3,21 @@ import { customResourceDefinitions } from '../../api/crd/index.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import { LABEL_INSTALLATION } from '../../api/names.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { forgeCluster } from '../cluster.ts';
+import { type ClusterOptions, forgeCluster } from '../cluster.ts';
 import { forgeGateway } from '../gateway.ts';
 import { forgeNode } from '../node.ts';
+import { forgeOneProcess } from '../one-process.ts';
 import { forgeGrafanaDashboards, forgePodMonitor, forgePrometheusRule } from '../monitoring/monitoring.ts';
 import { forgeAgentsPolicy, forgeGatewayBudget, forgePriorityClass, PRIORITY_CLASS } from './extras.ts';
 import { forgeUninstallFence } from './uninstall-fence.ts';
-import { argumentsFor, type InstallValues } from './values.ts';
+import { argumentsFor, INSTALLED_ROLES, type InstallValues } from './values.ts';
 
-/** CRDs, namespaces, then the roles: `cluster`, `gateway`, `node`. Throws Invalid where values contradict each other. */
+/** CRDs, namespaces, then the roles: `cluster`, `gateway`, `node`, or all in one process. Throws Invalid where values contradict each other. */
 export function forgeInstallation(values: InstallValues): Manifest[] {
-  const roles = [...forgeClusterOf(values), ...forgeGatewayOf(values), ...forgeNodeOf(values)];
+  const { oneProcess } = values;
+  const roles = oneProcess
+    ? forgeOneOf(values)
+    : [...forgeClusterOf(values), ...forgeGatewayOf(values), ...forgeNodeOf(values)];
   const isNamespace = ({ kind }: Manifest): boolean => kind === 'Namespace';
   const objects = [
     ...customResourceDefinitions(),
@@ -21,7 +25,7 @@ export function forgeInstallation(values: InstallValues): Manifest[] {
     ...when(values.priorityClasses, forgePriorityClass),
     ...forgeUninstallFence(),
     ...roles.filter((object) => !isNamespace(object)),
-    ...when(values.podDisruptionBudgets, forgeGatewayBudget),
+    ...when(values.podDisruptionBudgets && !oneProcess, forgeGatewayBudget),
     ...when(values.networkPolicies, forgeAgentsPolicy),
     ...forgeMonitoringOf(values),
   ];
@@ -40,18 +44,29 @@ const forgeMonitoringOf = (values: InstallValues): Manifest[] => [
 const priorityOf = ({ priorityClasses }: InstallValues): { priorityClassName?: string } =>
   priorityClasses ? { priorityClassName: PRIORITY_CLASS } : {};
 
-function forgeClusterOf(values: InstallValues): Manifest[] {
-  const {
-    image,
-    peeringService: type,
-    peeringNodePort: nodePort,
-    peeringTrafficPolicy: trafficPolicy,
-  } = values;
-  return forgeCluster({
+function serviceOf(values: InstallValues): NonNullable<ClusterOptions['service']> {
+  const { peeringService: type, peeringNodePort: nodePort, peeringTrafficPolicy: trafficPolicy } = values;
+  return { type, trafficPolicy, ...(nodePort !== 0 && { nodePort }) };
+}
+
+const forgeClusterOf = (values: InstallValues): Manifest[] =>
+  forgeCluster({
+    image: values.image,
+    ...priorityOf(values),
+    service: serviceOf(values),
+    args: [...argumentsFor('cluster', values), ...values.clusterArgs],
+  });
+
+function forgeOneOf(values: InstallValues): Manifest[] {
+  const { image, network, wireguard, wireguardPort, clusterArgs, gatewayArgs, nodeArgs } = values;
+  return forgeOneProcess({
     image,
     ...priorityOf(values),
-    service: { type, trafficPolicy, ...(nodePort !== 0 && { nodePort }) },
-    args: [...argumentsFor('cluster', values), ...values.clusterArgs],
+    service: serviceOf(values),
+    network,
+    wireguard,
+    wireguardPort,
+    args: [...argumentsFor(INSTALLED_ROLES, values), ...clusterArgs, ...gatewayArgs, ...nodeArgs],
   });
 }
 

@@ -27,6 +27,7 @@ export interface InstallValues {
   externalCidr: string;
   viewPools: string[];
   reservedCidrs: string[];
+  oneProcess: boolean;
   network: boolean;
   gatewayReplicas: number;
   wireguard: WireGuardChoice;
@@ -51,6 +52,8 @@ export type ValueName = keyof InstallValues;
 
 /** Names of the roles whose arguments a value becomes. */
 export type InstalledRole = 'cluster' | 'gateway' | 'node';
+
+export const INSTALLED_ROLES: readonly InstalledRole[] = ['cluster', 'gateway', 'node'];
 
 interface FieldBase {
   /** A sentence for values.yaml and for the schema. */
@@ -231,6 +234,11 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     what: 'Ranges that must not be used for peers, such as that of an office network.',
     ...ofCluster('reserved-cidrs'),
   },
+  oneProcess: {
+    kind: 'switch',
+    default: false,
+    what: 'Whether all roles are one process in one pod: for clusters with one node. agents, gatewayReplicas and podDisruptionBudgets then mean nothing.',
+  },
   network: {
     kind: 'switch',
     default: true,
@@ -339,11 +347,14 @@ export const defaultValues = (): InstallValues =>
     }),
   ) as unknown as InstallValues;
 
-/** The arguments of a role that come from the table, in its order; what is not chosen, or switched off, is left out. */
-export const argumentsFor = (role: InstalledRole, values: InstallValues): string[] =>
+/** The arguments of a role, or of several in one process, that come from the table, in its order; what is not chosen, or switched off, is left out. */
+export const argumentsFor = (
+  roles: InstalledRole | readonly InstalledRole[],
+  values: InstallValues,
+): string[] =>
   VALUE_NAMES.flatMap((name) => {
     const { option } = VALUES[name];
-    if (option === undefined || !option.roles.includes(role)) return [];
+    if (option === undefined || !option.roles.some((role) => [roles].flat().includes(role))) return [];
     const text = textOf(values[name]);
     return text === '' ? [] : [`--${option.name}`, text];
   });

@@ -50,11 +50,12 @@ import {
 import { MODE_RIGHTS } from '../../peering/mode/rights.ts';
 import { STOCK_RIGHTS } from '../../peering/offer/rights.ts';
 import { SERVICES_RIGHTS } from '../../peering/services/rights.ts';
+import { GATEWAY_ACCOUNT } from '../program.ts';
 import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './launch.ts';
 import { SETTINGS_RIGHTS } from './settings.ts';
 import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './webhook.ts';
 
-export const GATEWAY_NAME = 'tributary-gateway';
+export const GATEWAY_NAME: string = GATEWAY_ACCOUNT.name;
 export const NODE_NAME = 'tributary-node';
 
 /** The rights that one part has in one place. */

@@ -94,9 +94,10 @@ export const UNINSTALL_RIGHTS: readonly PlaceRights[] = [
           {
             resource: 'deployments.apps',
             names: [CLUSTER_NAME],
-            verbs: ['get'],
-            why: 'whether role `cluster` runs, and its image',
+            verbs: ['get', 'delete'],
+            why: 'whether role `cluster` runs, and its image; delete: where all roles are one process, it would set up again what is removed from hosts',
           },
+          { resource: 'pods', verbs: ['list'], why: 'whether that process has ended' },
         ],
       },
     ],

@@ -1,9 +1,12 @@
 import { isConditionTrue } from '../../api/conditions.ts';
 import { LABEL_APP_NAME } from '../../api/manifest.ts';
+import { LABEL_NODE_TYPE } from '../../api/names.ts';
+import { hasTunnels } from '../../api/one-process.ts';
 import { GATEWAY_LEASE } from '../../api/own-network.ts';
-import type { Lease } from '../../api/wire.ts';
+import type { Lease, Node } from '../../api/wire.ts';
 import { type Deployment, type Facts, itemsOf } from '../facts.ts';
 import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
+import { gatewayLogs, oneProcess } from '../subjects.ts';
 
 /** Our own pods, the nodes that they are on, and the gateway's Lease. */
 export function agentFindings(facts: Facts): readonly Finding[] {
@@ -13,6 +16,8 @@ export function agentFindings(facts: Facts): readonly Finding[] {
     ({ metadata }) => metadata.labels?.[LABEL_APP_NAME] === 'tributary',
   );
   for (const deployment of ours) judgeDeployment(findings, deployment);
+  const one = oneProcess(facts);
+  if (hasTunnels(one)) judgeNodes(findings, itemsOf(lists.nodes));
   const gateway = itemsOf(lists.leases).find(({ metadata }) => metadata.name === GATEWAY_LEASE);
   if (gateway !== undefined) judgeGateway(findings, gateway, { facts, now: facts.apiServer.dateMs ?? now });
   return findings.all();
@@ -39,6 +44,21 @@ function judgeDeployment(findings: Findings, { metadata, spec, status }: Deploym
   );
 }
 
+/** One process routes for its own node only. */
+function judgeNodes(findings: Findings, nodes: readonly Node[]): void {
+  const real = nodes.filter(({ metadata }) => metadata.labels?.[LABEL_NODE_TYPE] === undefined);
+  const tried = 'one process for all roles, which sets up the network of its own node';
+  if (real.length <= 1) return findings.ok(THIS_CLUSTER, { tried, cameBack: 'there is no other node' });
+  findings.problem(
+    THIS_CLUSTER,
+    { tried, cameBack: `${real.length} nodes: pods on the others reach no peer through a tunnel` },
+    {
+      remedy: 'give each role a process of its own again, and each node its routes',
+      run: 'tributary upgrade --one-process false',
+    },
+  );
+}
+
 /** Slack for a renewal that is under way. */
 const SLACK_MS = 5000;
 
@@ -61,11 +81,13 @@ function judgeGateway(findings: Findings, lease: Lease, { facts, now }: { facts:
   findings.problem(
     THIS_CLUSTER,
     { tried, cameBack },
-    {
-      remedy: isNodeDead
-        ? 'its node died: let a gateway run on another node as well, so that it takes over'
-        : 'no gateway runs: start one, on two nodes so that one takes over from the other',
-      run: 'kubectl -n tributary-network scale deployment tributary-gateway --replicas=2',
-    },
+    oneProcess(facts) !== undefined
+      ? { remedy: 'the log of the one process says why', run: gatewayLogs(facts) }
+      : {
+          remedy: isNodeDead
+            ? 'its node died: let a gateway run on another node as well, so that it takes over'
+            : 'no gateway runs: start one, on two nodes so that one takes over from the other',
+          run: 'kubectl -n tributary-network scale deployment tributary-gateway --replicas=2',
+        },
   );
 }

@@ -10,14 +10,14 @@ import type { Condition } from '../../api/wire.ts';
 import { overlaps, tryPrefix } from '../../lib/prefix.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings } from '../finding.ts';
-import { titleOfID } from '../subjects.ts';
+import { gatewayLogs, titleOfID } from '../subjects.ts';
 
 export function tunnelFindings(facts: Facts): readonly Finding[] {
   const findings = new Findings('tunnels');
   for (const tunnel of itemsOf(facts.lists.tunnels)) {
     const subject = titleOfID(facts, tunnel.metadata.name);
     judgePackets(findings, tunnel, { subject, facts });
-    judgeHost(findings, tunnel, subject);
+    judgeHost(findings, tunnel, { subject, facts });
   }
   return findings.all();
 }
@@ -84,7 +84,7 @@ function ownEndpoint({ lists }: Facts): string | undefined {
   return readGatewayFacts(map?.data)?.endpoints[0];
 }
 
-function judgeHost(findings: Findings, tunnel: Tunnel, subject: string): void {
+function judgeHost(findings: Findings, tunnel: Tunnel, { subject, facts }: About): void {
   const condition = conditionOf(tunnel, CONDITIONS.configured);
   if (condition === undefined || condition.status === 'Unknown') return;
   const said = { tried: "links, routes and rules of the gateway's host", cameBack: condition.message };
@@ -94,7 +94,7 @@ function judgeHost(findings: Findings, tunnel: Tunnel, subject: string): void {
       condition.reason === REASONS.noWireGuard
         ? 'the container wireguard of the gateway must run: its log says why it does not'
         : 'the host refuses what the message names; something else on it may hold that',
-    run: 'kubectl -n tributary-network logs deployment/tributary-gateway --all-containers --tail=50',
+    run: gatewayLogs(facts),
   });
 }
 

@@ -50,3 +50,9 @@ export interface ReachPeers {
     signal: AbortSignal,
   ): Promise<WebSocket>;
 }
+
+/** Where the listeners are, and the address under which agents reach them (default: the same). */
+export interface ReachAddress {
+  host: string;
+  advertised?: string;
+}

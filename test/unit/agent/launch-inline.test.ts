@@ -121,7 +121,13 @@ describe('agents inside a process', () => {
     registries = new Registries(new Registry());
     const parts = { config: config({}), clock: fastClock(20), log: silentLogger };
     const caches = new Caches({ client, clock: parts.clock, log: parts.log });
-    launcher = new InlineLauncher({ parts, home: client, caches, registries, nodeAddress: '127.0.0.1' });
+    launcher = new InlineLauncher({
+      parts,
+      acting: client,
+      own: { home: client, caches },
+      registries,
+      nodeAddress: '127.0.0.1',
+    });
   });
   afterEach(async () => launcher.stop());
 
@@ -153,6 +159,44 @@ describe('agents inside a process', () => {
     await launcher.remove(ID, signal);
     expect(await ready('milan')).toBe(false);
     expect(await registries.metrics()).not.toContain('virtual_node=');
+  });
+
+  test('in a pod each acts under an account, which is there before and goes after it', async () => {
+    const told: string[] = [];
+    const tell = (what: string) => async (): Promise<void> => void told.push(what);
+    const clock = fastClock(20);
+    const other = createClient(home.credentials());
+    other.close = (
+      (close) => async () =>
+        close().then(tell('closed'))
+    )(other.close.bind(other));
+    launcher = new InlineLauncher({
+      parts: { config: config({}), clock, log: silentLogger },
+      acting: client,
+      own: { home: client, caches: new Caches({ client, clock, log: silentLogger }) },
+      accounts: {
+        launched: { ensure: tell('ensured'), remove: tell('removed') },
+        open: ({ namespace, name }) => {
+          told.push(`${namespace}/${name}`);
+          return { home: other, caches: new Caches({ client: other, clock, log: silentLogger }) };
+        },
+      },
+      registries,
+      nodeAddress: '127.0.0.1',
+    });
+    seedVirtualNode('milan');
+    await launcher.ensure(wanted('milan'), signal);
+    await launcher.ensure(wanted('milan'), signal);
+    await eventually('it is ready', async () => ready('milan'));
+    await launcher.remove(ID, signal);
+    expect(await ready('milan')).toBe(false);
+    expect(told).toEqual([
+      'ensured',
+      `tributary-agents/tributary-peer-${ID}`,
+      'ensured',
+      'closed',
+      'removed',
+    ]);
   });
 
   test('one that waits for its VirtualNode is removed at once', async () => {

@@ -99,6 +99,94 @@ describe('switches', () => {
   });
 });
 
+describe('one process', () => {
+  const one = installed({ oneProcess: true, clusterArgs: ['--drain-seconds', '60'], tunnelMtu: 1380 });
+  const workloads = (objects: readonly Manifest[]): string[] =>
+    objects.flatMap(({ kind, metadata }) =>
+      ['Deployment', 'DaemonSet'].includes(kind) ? [`${metadata.namespace}/${metadata.name}`] : [],
+    );
+
+  test('is one pod on the host network, beside the program of the tunnel', () => {
+    expect(workloads(one)).toEqual(['tributary-system/tributary-cluster']);
+    const { hostNetwork, serviceAccountName, containers } = podOf(one, 'tributary-cluster');
+    expect({ hostNetwork, serviceAccountName }).toEqual({
+      hostNetwork: true,
+      serviceAccountName: 'tributary-cluster',
+    });
+    expect(containers.map(({ name }) => name)).toEqual(['tributary', 'wireguard']);
+    expect(containers.map(({ volumeMounts }) => volumeMounts?.map(({ name }) => name))).toEqual([
+      ['wireguard', 'account'],
+      ['wireguard', 'tun'],
+    ]);
+  });
+
+  test('has the arguments of all roles, each once, and ports that those of the roles leave free', () => {
+    const args = podOf(one, 'tributary-cluster').containers[0]?.args ?? [];
+    expect(args.slice(0, 2)).toEqual(['run', 'all']);
+    expect(args.filter((arg) => arg.startsWith('--')).toSorted()).toEqual(
+      [...new Set(args.filter((arg) => arg.startsWith('--')))].toSorted(),
+    );
+    expect(args.join(' ')).toContain('--tunnel-mtu 1380 --drain-seconds 60');
+    const portsOf = (objects: readonly Manifest[], name: string): number[] =>
+      podOf(objects, name).containers.flatMap(
+        ({ ports }) => ports?.map(({ containerPort }) => containerPort) ?? [],
+      );
+    expect(portsOf(one, 'tributary-cluster')).toEqual([7481, 7443, 7483, 51_820]);
+    const others = ['tributary-gateway', 'tributary-node'].flatMap((name) => portsOf(installed(), name));
+    // The tunnel's port stays the same: peers know it.
+    expect(others.filter((port) => portsOf(one, 'tributary-cluster').includes(port))).toEqual([51_820]);
+  });
+
+  test('adds no right but that to tokens, and takes no fence away', () => {
+    const rights = (some: Partial<InstallValues>): Map<string, unknown> =>
+      new Map(
+        installed(some)
+          .filter(({ kind }) => /Role|Policy/u.test(kind))
+          .map((object) => [keyOf(object), object] as const),
+      );
+    const [before, after] = [rights({}), rights({ oneProcess: true })];
+    const fences = [...before].filter(([key]) => key.includes('AdmissionPolic'));
+    expect([...after].filter(([key]) => key.includes('AdmissionPolic'))).toEqual(fences);
+    const rulesIn = (all: Map<string, unknown>): Set<string> =>
+      new Set(
+        [...all].flatMap(([key, object]) =>
+          ((object as { rules?: object[] }).rules ?? []).map(
+            (rule) => `${key.replace('-node', '-gateway')} ${JSON.stringify(rule)}`,
+          ),
+        ),
+      );
+    const more = [...rulesIn(after).difference(rulesIn(before))].filter((rule) => !rule.includes('"leases"'));
+    expect(more).toEqual([
+      'rbac.authorization.k8s.io/v1 Role tributary-agents/tributary-cluster ' +
+        '{"apiGroups":[""],"resources":["serviceaccounts/token"],"verbs":["create"]}',
+      'rbac.authorization.k8s.io/v1 Role tributary-network/tributary-cluster ' +
+        '{"apiGroups":[""],"resources":["serviceaccounts/token"],"resourceNames":["tributary-gateway"],"verbs":["create"]}',
+    ]);
+  });
+
+  test('says whose WireGuard; the choice of pods for agents changes nothing but an argument', () => {
+    const shared = installed({ oneProcess: true, agents: 'shared', wireguard: 'userspace' });
+    const [first, second] = podOf(shared, 'tributary-cluster').containers;
+    expect(first?.args?.join(' ')).toContain(' --wireguard userspace ');
+    expect(second?.command?.at(-1)).toBe('userspace');
+    expect(shared.map(keyOf)).toEqual(one.map(keyOf));
+  });
+
+  test('needs a namespace that admits it, and only then', () => {
+    const levelOf = (objects: readonly Manifest[]): string | undefined =>
+      objects.find(({ kind, metadata }) => kind === 'Namespace' && metadata.name === 'tributary-system')
+        ?.metadata.labels?.['pod-security.kubernetes.io/enforce'];
+    expect(levelOf(one)).toBe('privileged');
+    expect(levelOf(installed())).toBe('restricted');
+  });
+
+  test('without tunnels it is not root', () => {
+    const pod = podOf(installed({ oneProcess: true, network: false }), 'tributary-cluster');
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true });
+    expect(pod.containers).toHaveLength(1);
+  });
+});
+
 test('role cluster alone knows the proxy, by a Secret that need not be there', () => {
   const objects = installed();
   const proxyOf = (name: string): unknown[] =>

@@ -71,4 +71,26 @@ export const DEVICE: readonly Reading[] = [
       AUTONOMOUS,
     ],
   },
+  {
+    document: 'docs/install.md',
+    part: 'one process',
+    context: 'laptop',
+    acts: [
+      block('tributary install rome --image IMAGE --one-process', {
+        answer: 'y',
+        replace: { 'install rome': 'install laptop' },
+        prints: /one for all roles[^]*Installed/,
+      }),
+      until(
+        'kubectl get pods -A -l app.kubernetes.io/name=tributary --no-headers',
+        /^tributary-system .* 2\/2 .*\n$/,
+      ),
+      given('tributary peer --to-context company --timeout 90s'),
+      until('kubectl get tunnels', / True /),
+      until('kubectl get pods -n tributary-agents 2>&1', /No resources/),
+      block('tributary upgrade --one-process', { answer: 'y', prints: /Upgraded/ }),
+      until('kubectl -n tributary-agents get pods --no-headers', / 1\/1 /),
+      until('kubectl get nodes', /^company +Ready /m),
+    ],
+  },
 ];

@@ -34,8 +34,11 @@ export const REMOVAL: readonly Reading[] = [
       block('tributary uninstall  ', { answer: 'y' }),
       NO_KINDS,
       given('echo "{image: lab.local/tributary:1, clusterName: rome}" >rome.yaml'),
-      block('tributary install rome', { answer: 'y', prints: /Installed.*kind: Deployment/s }),
-      block('tributary upgrade', { answer: 'y' }),
+      block('tributary install rome --image IMAGE  ', {
+        answer: 'y',
+        prints: /Installed.*kind: Deployment/s,
+      }),
+      block('tributary upgrade --image', { answer: 'y' }),
       UNINSTALL,
     ],
   },

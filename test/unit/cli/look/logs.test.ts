@@ -55,6 +55,21 @@ node: out of memory
   ]);
 });
 
+test('where all roles are one process, each of them is that one', async () => {
+  world.seed(pods, {
+    metadata: {
+      namespace: 'tributary-system',
+      name: 'tributary-cluster-one',
+      labels: { 'app.kubernetes.io/name': 'tributary', 'app.kubernetes.io/instance': 'tributary-cluster' },
+    },
+    spec: { containers: [{ name: 'tributary', args: ['run', 'all'] }, { name: 'wireguard' }] },
+  });
+  await world.run(logsCommand, 'node');
+  expect(asked()).toContainEqual(
+    expect.stringContaining('/pods/tributary-cluster-one/log?container=tributary'),
+  );
+});
+
 test('levels, times and numbers of lines are as asked for', async () => {
   const { out } = await world.run(logsCommand, 'cluster --level warn --since 5m --tail 7');
   expect(out).not.toContain('hello');
@@ -149,7 +164,7 @@ test.each([
   [
     'turin',
     1,
-    'no agent of turin runs here: it lends nothing to this cluster, or its agent is in a role "all"\n',
+    'no agent of turin runs here: it lends nothing to this cluster, or its agent is in one process with the other roles: tributary logs cluster\n',
   ],
   ['cluster --tail all', 2, '--tail must be a number of lines, not "all"\n'],
   ['cluster --since yesterday', 2, '--since: "yesterday" is not a duration'],
