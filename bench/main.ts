@@ -10,7 +10,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { BENCHES } from './benches.ts';
-import { assigned, chooseBenches } from './frame/arguments.ts';
+import { assigned, changedParameters, chooseBenches } from './frame/arguments.ts';
 import { resultText } from './frame/text.ts';
 import { runAll } from './frame/run.ts';
 
@@ -32,9 +32,10 @@ if (values.list) {
   for (const { name, title, parameters } of BENCHES)
     say(`${name}: ${title} ${JSON.stringify(parameters).replaceAll('"', '')}`);
 } else {
+  const benches = chooseBenches(BENCHES, values.bench);
   await runAll({
-    benches: chooseBenches(BENCHES, values.bench),
-    changed: Object.fromEntries(assigned(values.set).map(([name, value]) => [name, Number(value)])),
+    benches,
+    changed: changedParameters(values.set, benches),
     rounds: Number(values.rounds),
     before: values.before,
     others: assigned(values.other).map(([name, command]) => ({ name, command })),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { assigned, chooseBenches } from '../../../bench/frame/arguments.ts';
+import { assigned, changedParameters, chooseBenches } from '../../../bench/frame/arguments.ts';
 import type { Bench, Goal } from '../../../bench/frame/bench.ts';
 import { documentsOf } from '../../../bench/frame/document.ts';
 import { differences, goalText, isReached, ratios } from '../../../bench/frame/goals.ts';
@@ -72,6 +72,17 @@ describe('arguments', () => {
   test('assign at the first sign of equality only', () => {
     expect(assigned(['a=b=c'])).toEqual([['a', 'b=c']]);
     expect(() => assigned(['=b'])).toThrow('"=b" is not of the form NAME=VALUE');
+  });
+
+  test('refuse a parameter that is no number, or that no benchmark has', () => {
+    const benches = [bench('a')];
+    expect(changedParameters(['pods=20'], benches)).toEqual({ pods: 20 });
+    expect(() => changedParameters(['pods=20,peers=3'], benches)).toThrow(
+      'pods is to be a number, not "20,peers=3"',
+    );
+    expect(() => changedParameters(['peers=3'], benches)).toThrow(
+      'there is no parameter peers; there are pods',
+    );
   });
 
   test('change only parameters that a benchmark has', () => {
