@@ -1,4 +1,5 @@
 /** What is in the two clusters. */
+import { virtualNodeObjects } from '../frame/virtual-node.ts';
 
 /** In the pod: one sends the file, one a word, and both close then. */
 export const PORTS = { file: 9000, word: 9001 } as const;
@@ -49,21 +50,11 @@ export const virtualNodeOf = (name: string, tenant: string, kubeconfig: string):
   kind: 'List',
   items: [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { namespace: name, name: 'foreign-kubeconfig' },
-      stringData: { kubeconfig },
-    },
-    {
-      apiVersion: 'tributary.dev/v1alpha1',
-      kind: 'VirtualNode',
-      metadata: { name },
-      spec: {
-        kubeconfigSecretRef: { namespace: name, name: 'foreign-kubeconfig' },
-        resources: { cpu: '4', memory: '4Gi', pods: '9' },
-        namespaces: [{ homeNamespace: name, tenantNamespace: tenant }],
-      },
-    },
+    ...virtualNodeObjects({
+      name,
+      kubeconfig,
+      namespace: { tenantNamespace: tenant },
+      resources: { cpu: '4', memory: '4Gi', pods: '9' },
+    }),
   ],
 });

@@ -30,9 +30,11 @@ export const goalRows = ({ goals }: Found): string[][] => [
   ]),
 ];
 
-export function resultText({ name, title, rounds, found }: Done): string {
+export const resultText = ({ name, title, rounds, found }: Done): string =>
+  `${name}: ${title}; ${rounds} rounds, median (least–most)\n${foundText(found)}`;
+
+export function foundText(found: Found): string {
   const parts = [
-    `${name}: ${title}; ${rounds} rounds, median (least–most)`,
     found.measured.length === 0 ? '' : table(figureRows(found)),
     found.goals.length === 0 ? '' : table(goalRows(found)),
     ...(found.remarks ?? []),

@@ -1,8 +1,6 @@
 /** What a process that rests costs, from what the kernel counts: plain numbers, for any process. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-import { processFigures } from '../frame/process-figures.ts';
-
 /** Counts since the process began. Threads that have ended are missing from `cpuNs` and `wakeUps`. */
 export interface IdleSample {
   /** Monotonic, in milliseconds. */
@@ -15,13 +13,6 @@ export interface IdleSample {
   readonly wakeUps: number;
 }
 
-export interface IdleMemory {
-  readonly rssMiB: number;
-  readonly pssMiB: number;
-  readonly privateMiB: number;
-  readonly sockets: number;
-}
-
 export interface IdleRate {
   /** Of one core, of the process itself. */
   readonly cpuPercent: number;
@@ -31,7 +22,6 @@ export interface IdleRate {
 }
 
 const TICK_MS = 10;
-const MIB = 1024;
 
 export function idleSample(pid: number): IdleSample {
   const tasks = readdirSync(`/proc/${pid}/task`).flatMap((task) => taskFigures(`/proc/${pid}/task/${task}`));
@@ -69,18 +59,6 @@ export function idleRate(before: IdleSample, after: IdleSample): IdleRate {
     cpuPercent: ((after.cpuNs - before.cpuNs) / 1e6 / ms) * 100,
     childrenPercent: ((after.childrenMs - before.childrenMs) / ms) * 100,
     wakeUpsPerSecond: ((after.wakeUps - before.wakeUps) / ms) * 1000,
-  };
-}
-
-export function idleMemory(pid: number): IdleMemory {
-  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
-  const kib = (field: string): number =>
-    Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'mu').exec(rollup)?.[1] ?? Number.NaN);
-  return {
-    rssMiB: kib('Rss') / MIB,
-    pssMiB: kib('Pss') / MIB,
-    privateMiB: (kib('Private_Clean') + kib('Private_Dirty')) / MIB,
-    sockets: processFigures(pid).sockets,
   };
 }
 

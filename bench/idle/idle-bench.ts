@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Lab } from '../../lab/lab.ts';
 import { processesOn } from '../../lab/node-processes.ts';
 import type { Bench, Found, Goal } from '../frame/bench.ts';
+import { processFigures, type ProcessFigures } from '../frame/process-figures.ts';
 import { auditOf, CITIES, raiseIdleBed } from './bed.ts';
-import { familiesOf, idleMemory, idleRate, idleSample, type IdleMemory, type IdleRate } from './figures.ts';
+import { familiesOf, idleRate, idleSample, type IdleRate } from './figures.ts';
 
 const LAB = 'bench-idle';
 /** Of what is measured: the program that runs in a role, and what a role starts and keeps. */
@@ -25,7 +26,7 @@ const MOST_MIB: Readonly<Record<(typeof ROLES)[number], number>> = {
   gateway: 40,
 };
 
-interface Rest extends IdleRate, IdleMemory {
+interface Rest extends IdleRate, ProcessFigures {
   readonly name: string;
 }
 
@@ -69,7 +70,7 @@ async function look(lab: Lab, seconds: number): Promise<Look> {
   const rests = before.map(({ name, pid, sample }) => ({
     name,
     ...idleRate(sample, idleSample(pid)),
-    ...idleMemory(pid),
+    ...processFigures(pid),
   }));
   return { rests, requests: requestsBetween(fromMs, Date.now()) };
 }

@@ -19,6 +19,7 @@ import { joinNetworks, PROVIDER_ID } from './pretended-network.ts';
 import { peerArguments } from './peer-program.ts';
 import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
 import { Program } from '../frame/program.ts';
+import { virtualNodeObjects } from '../frame/virtual-node.ts';
 
 export type ClusterName = 'home' | 'foreign';
 /** A namespace at home whose pods one program runs in a tenant of the foreign cluster; its virtual node has the same name. */
@@ -38,7 +39,7 @@ export interface BedOptions {
   /** Of kwok, for 250 pods each. Default 10. */
   readonly foreignNodes?: number;
   /** Of the virtual nodes' namespaces. Default: the product's. */
-  readonly reflection?: readonly ReflectionRule[];
+  readonly reflection?: ReflectionRule[];
   /** A Tunnel says that the networks are joined. No packet uses it. Default: no. */
   readonly network?: boolean;
 }
@@ -319,23 +320,11 @@ const virtualNode = (
   name: string,
   kubeconfig: string,
   { mostPods, reflection, network = false }: Pick<BedOptions, 'mostPods' | 'reflection' | 'network'>,
-): object[] => [
-  {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace: name, name: 'foreign-kubeconfig' },
-    stringData: { kubeconfig },
-  },
-  {
-    apiVersion: 'tributary.dev/v1alpha1',
-    kind: 'VirtualNode',
-    metadata: { name, ...(network && { labels: { [LABEL_PROVIDER]: PROVIDER_ID } }) },
-    spec: {
-      kubeconfigSecretRef: { namespace: name, name: 'foreign-kubeconfig' },
-      resources: { cpu: '1000', memory: '1000Gi', pods: String(mostPods) },
-      namespaces: [
-        { homeNamespace: name, tenantNamespace: tenantOf(name), ...(reflection && { reflection }) },
-      ],
-    },
-  },
-];
+): object[] =>
+  virtualNodeObjects({
+    name,
+    kubeconfig,
+    namespace: { tenantNamespace: tenantOf(name), ...(reflection && { reflection }) },
+    resources: { cpu: '1000', memory: '1000Gi', pods: String(mostPods) },
+    ...(network && { labels: { [LABEL_PROVIDER]: PROVIDER_ID } }),
+  });

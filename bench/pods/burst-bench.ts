@@ -5,17 +5,7 @@ import { writes } from './api-requests.ts';
 import { Bed } from './bed.ts';
 import { burst, type Burst } from './burst.ts';
 import { mirrors, native, type Contender } from './contender.ts';
-import { ownCpuMs, lifeRequestsOf, requestTable } from './report.ts';
-
-type Results = ReadonlyMap<string, readonly Burst[]>;
-type Figure = (burst: Burst) => number | undefined;
-
-const perPod =
-  (amount: Figure): Figure =>
-  (burst) => {
-    const total = amount(burst);
-    return total === undefined ? undefined : total / burst.pods;
-  };
+import { type Figure, lifeRequestsOf, ownCpuMs, perPod, requestTable, type Results } from './report.ts';
 
 const FIGURES: readonly (readonly [figure: string, of: Figure, digits: number])[] = [
   ['pods/s until all are Ready', ({ readyPerSecond }) => readyPerSecond, 1],
@@ -55,14 +45,15 @@ export const burstBench: Bench<{ pods: number; warmUp: number }> = {
         }
       }
       say(`\n${requestTable(results, ['agent', 'null mirror'])}`);
-      return found(results);
+      return burstFound(results);
     } finally {
       await bed.down();
     }
   },
 };
 
-function found(results: Results): Found {
+/** The figures of several contenders' bursts, side by side. */
+export function burstFound(results: Results): Found {
   const measured = FIGURES.flatMap(([figure, of, digits]) =>
     [...results].flatMap(([contender, bursts]) => {
       const values = bursts.map(of).filter((value) => value !== undefined);

@@ -50,9 +50,3 @@ export class StartTimes {
     return fresh;
   }
 }
-
-/** The smallest of the values that is at least as large as this share of them (nearest rank); NaN of none. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
-}

@@ -1,8 +1,8 @@
 /** P4: one object at a time, made or changed at home, until it is seen over there. */
 import { services } from '../../src/api/resources.ts';
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
+import { percentile } from '../frame/statistics.ts';
 import { Bed, type ClusterName, tenantOf } from './bed.ts';
-import { percentile } from './latencies.ts';
 import { MarkWatch } from './mark-watch.ts';
 import { service, SERVICE, SINGLE_KINDS, type SingleKind } from './single-objects.ts';
 

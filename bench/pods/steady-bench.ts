@@ -2,9 +2,10 @@
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
 import { differences } from '../frame/goals.ts';
 import { cpuMs } from '../frame/process-figures.ts';
+import { percentile } from '../frame/statistics.ts';
 import { Bed } from './bed.ts';
 import { mirrors, type Mirror } from './contender.ts';
-import { percentile, StartTimes } from './latencies.ts';
+import { StartTimes } from './latencies.ts';
 import { createSteadily, removeAll } from './many-pods.ts';
 import { PodWatch } from './pod-watch.ts';
 

@@ -49,7 +49,9 @@ test(
   `${PODS} pods of one Deployment are Ready at home, each with one remote pod, at little more cost than nothing but the writes`,
   async () => {
     const { burst } = await import('../../bench/pods/burst.ts');
-    const { comparison, ownCpuMs, ratios } = await import('../../bench/pods/report.ts');
+    const { burstFound } = await import('../../bench/pods/burst-bench.ts');
+    const { foundText } = await import('../../bench/frame/text.ts');
+    const { ownCpuMs } = await import('../../bench/pods/report.ts');
     for (const contender of [mirror, agent]) await burst(bed, contender, WARM_UP);
     const theirs = await burst(bed, mirror, PODS);
     const ours = await burst(bed, agent, PODS, expectOneRemotePodEach);
@@ -58,7 +60,7 @@ test(
       ['null mirror', [theirs]],
     ]);
     process.stdout.write(
-      `\n${PODS} pods in one Deployment\n\n${comparison(results)}\n${ratios(results)}\n` +
+      `\n${PODS} pods in one Deployment\n\n${foundText(burstFound(results))}\n` +
         `agent: RSS ${idle.rssMiB.toFixed(0)} MiB with 0 pods, ${ours.ready?.rssMiB.toFixed(0)} MiB with ${PODS}\n\n`,
     );
     // One creation in the foreign cluster and one status at home; each cluster does the rest by itself.

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { percentile, StartTimes } from '../../../bench/pods/latencies.ts';
+import { percentile } from '../../../bench/frame/statistics.ts';
+import { StartTimes } from '../../../bench/pods/latencies.ts';
 import { requestTable } from '../../../bench/pods/report.ts';
 import { hasLookedAt } from '../../../bench/pods/restart.ts';
 import type { Burst } from '../../../bench/pods/burst.ts';

@@ -6,21 +6,16 @@ import { PodLauncher } from '../../../src/deploy/launcher.ts';
 import { SharedLauncher } from '../../../src/deploy/shared-launcher.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import type { WantedAgent } from '../../../src/peering/ports.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { wantedAgent } from './support/wanted-agent.ts';
 
 /** Agents that run within role `all`, and what role `cluster` has left for it. */
 
 const ID = 'a'.repeat(26);
 const OWN = `tributary-agents/tributary-peer-${ID}`;
 const { signal } = new AbortController();
-const WANTED: WantedAgent = {
-  clusterID: ID,
-  virtualNodes: [{ name: 'milan', nodeName: 'milan' }],
-  namespaces: ['shop'],
-  kubeconfigSecret: { namespace: 'tributary-system', name: `tributary-kubeconfig-${ID}` },
-};
+const WANTED = wantedAgent(ID, 'milan');
 
 let clock: FakeClock;
 let api: FakeApi;

@@ -5,18 +5,13 @@ import { namespaces, pods } from '../../../src/api/resources.ts';
 import { virtualNodes } from '../../../src/api/virtual-node.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { createLogger } from '../../../src/lib/log.ts';
-import type { WantedAgent } from '../../../src/peering/ports.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { wantedAgent } from './support/wanted-agent.ts';
 
 const ID = 'a'.repeat(26);
 const NAME = `tributary-peer-${ID}`;
-const WANTED: WantedAgent = {
-  clusterID: ID,
-  virtualNodes: [{ name: 'milan', nodeName: 'milan' }],
-  namespaces: ['shop'],
-  kubeconfigSecret: { namespace: 'tributary-system', name: `tributary-kubeconfig-${ID}` },
-};
+const WANTED = wantedAgent(ID, 'milan');
 
 let clock: FakeClock;
 let api: FakeApi;

@@ -6,9 +6,9 @@ import { PodLauncher } from '../../../src/deploy/launcher.ts';
 import { SharedLauncher } from '../../../src/deploy/shared-launcher.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import type { WantedAgent } from '../../../src/peering/ports.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { wantedAgent } from './support/wanted-agent.ts';
 
 /** From one agent for each provider to one for all, and back. */
 
@@ -41,17 +41,10 @@ afterEach(async () => {
   await api.stop();
 });
 
-const wanted = (clusterID: string, name: string): WantedAgent => ({
-  clusterID,
-  virtualNodes: [{ name, nodeName: name }],
-  namespaces: ['shop'],
-  kubeconfigSecret: { namespace: 'tributary-system', name: `tributary-kubeconfig-${clusterID}` },
-});
-
 const ensure = async (
   launcher: PodLauncher | SharedLauncher,
   ...[id, name]: [string, string]
-): Promise<void> => clock.during('ensure', launcher.ensure(wanted(id, name), signal), 60_000);
+): Promise<void> => clock.during('ensure', launcher.ensure(wantedAgent(id, name), signal), 60_000);
 
 const deployments = (): string[] => api.storage.list('deployments.apps').map(({ metadata }) => metadata.name);
 const labelOf = (name: string): string | undefined =>
