@@ -9,13 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { binaries } from '../../lab/binaries.ts';
 import type { Cluster } from '../../lab/cluster.ts';
 import { Lab } from '../../lab/lab.ts';
-import { LABEL_PROVIDER, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { ANNOTATION_PEER_PREFIXES, LABEL_PROVIDER, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { namespaces } from '../../src/api/resources.ts';
 import type { ReflectionRule } from '../../src/api/reflection.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import type { OtherProgram } from '../frame/bench.ts';
 import { cpuMs } from '../frame/process-figures.ts';
-import { joinNetworks, PROVIDER_ID } from './pretended-network.ts';
+import { HOME_ID, HOME_SEEN_AS, joinNetworks, PROVIDER_ID } from '../../test/support/labs/services-lab.ts';
 import { peerArguments } from './peer-program.ts';
 import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
 import { Program } from '../frame/program.ts';
@@ -259,33 +260,45 @@ export class Bed {
 
   async #furnish(): Promise<void> {
     const foreign = this.cluster('foreign');
-    const tenants = this.#mirrors.map(tenantOf).join();
-    const quota = `cpu=1000,memory=1000Gi,pods=${this.#mostPods}`;
-    this.apply(
-      'foreign',
-      this.tributary('tenant', '--peer', 'home', '--namespace', tenants, '--quota', quota),
-    );
+    this.lend(this.#mirrors, `cpu=1000,memory=1000Gi,pods=${this.#mostPods}`);
     for (const [cluster, names] of this.#namespaces) {
       const objects = names.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
       this.apply(cluster, list(objects));
     }
     const where = ['--namespace', tenantOf('agent'), '--kubeconfig', foreign.kubeconfig];
-    const kubeconfig = this.tributary('tenant-kubeconfig', '--peer', 'home', ...where);
+    const kubeconfig = this.tributary('tenant-kubeconfig', '--peer', HOME_ID, ...where);
     writeFileSync(this.#tenantKubeconfig, kubeconfig, { mode: 0o600 });
-    this.apply('home', this.tributary('manifests', 'crds'));
-    await this.until('the VirtualNode kind', READY_TIMEOUT_MS, async () => {
-      const { status } = await this.cluster('home').api.call(
-        'GET',
-        '/apis/tributary.dev/v1alpha1/virtualnodes',
-      );
-      return status === 200;
-    });
+    await this.#kinds('home');
+    if (this.#options.network === true) await this.#joinNetworks();
     const ours = this.#mirrors.filter((name) => name === 'agent' || name === 'before');
-    if (this.#options.network === true) await joinNetworks(this.clients.home);
     for (const name of ours) {
       this.apply('home', list(virtualNode(name, kubeconfig, { ...this.#options, mostPods: this.#mostPods })));
     }
     await this.#ready();
+  }
+
+  /** Makes the tenants of these namespaces of home, as an administrator of the foreign cluster would. */
+  lend(names: readonly MirrorName[], quota: string): void {
+    const where = ['--namespace', names.map(tenantOf).join(), '--quota', quota];
+    this.apply('foreign', this.tributary('tenant', '--peer', HOME_ID, ...where));
+  }
+
+  /** Our own, as an installation makes them. */
+  async #kinds(cluster: ClusterName): Promise<void> {
+    this.apply(cluster, this.tributary('manifests', 'crds'));
+    await this.until(`the kinds of ${cluster}`, READY_TIMEOUT_MS, async () => {
+      const { status } = await this.cluster(cluster).api.call('GET', '/apis/tributary.dev/v1alpha1/tunnels');
+      return status === 200;
+    });
+  }
+
+  /** The foreign cluster lets a peer write endpoints at addresses of its Tunnel, which its role `cluster` would have noted. */
+  async #joinNetworks(): Promise<void> {
+    await this.#kinds('foreign');
+    await joinNetworks(this.clients);
+    const body = { metadata: { annotations: { [ANNOTATION_PEER_PREFIXES]: HOME_SEEN_AS } } };
+    for (const name of this.#mirrors.map(tenantOf))
+      await this.clients.foreign.patch(namespaces, { name }, { type: 'merge', body });
   }
 
   /** Accounts and the quota are there a moment after their namespaces. */

@@ -75,8 +75,7 @@ async function grow(bed: Bed, most: number, say: (line: string) => void): Promis
 
 /** Namespaces on both sides, with what the product gives a tenant. */
 export async function furnish(bed: Bed, names: readonly string[]): Promise<void> {
-  const tenants = names.map(tenantOf).join();
-  bed.apply('foreign', bed.tributary('tenant', '--peer', 'home', '--namespace', tenants, '--quota', QUOTA));
+  bed.lend(names, QUOTA);
   for (const name of names) await bed.clients.home.create(namespaceType, { metadata: { name } });
   const last = names.at(-1) ?? '';
   await bed.until('the account of the last namespace', TIMEOUT_MS, async () => {

@@ -68,7 +68,7 @@ export const SINGLE_KINDS: readonly SingleKind[] = [
       addressType: 'IPv4',
       ports: [{ name: 'http', port: PORT + mark, protocol: 'TCP' }],
       endpoints: Array.from({ length: ENDPOINTS }, (_, at) => ({
-        addresses: [`10.244.200.${at + 1}`],
+        addresses: [`10.1.200.${at + 1}`],
         conditions: { ready: true, serving: true, terminating: false },
       })),
     }),

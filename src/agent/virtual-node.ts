@@ -22,6 +22,7 @@ import { TunnelView } from '../network/tunnel-view.ts';
 import type { ForeignClusterOptions } from '../provider/foreign.ts';
 import type { OwnDns } from '../provider/home-dns.ts';
 import { virtualNodeMetrics } from '../provider/metrics.ts';
+import { PodTally } from '../provider/pod-tally.ts';
 import { Provider } from '../provider/provider.ts';
 import { HomeHistory } from '../provider/restored/home-history.ts';
 import { ForeignUsage, runningPods } from '../provider/usage.ts';
@@ -214,10 +215,12 @@ export class VirtualNodeAgent implements Component {
     });
     this.#provider = provider;
     const { nodeName, nodes, homePods, contact } = provider;
+    const tally = new PodTally();
+    homePods.onChange(tally.change);
     virtualNodeMetrics(registry, {
       nodeName,
       node: () => nodes.get(nodeName),
-      pods: () => homePods.list(),
+      pods: tally,
       isReachable: () => contact.state.ok,
     });
     return { provider, events };

@@ -25,6 +25,13 @@ export const isGuest = ({ metadata }: Meta): boolean => metadata.labels?.[LABEL_
 export const isFinished = ({ status }: { status?: { phase?: string } }): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
+/**
+ * Whether somebody waits for the containers to end, and not only for the pod to go: it was made to end, or a controller counts it by a
+ * finalizer.
+ */
+export const isEndAwaited = ({ metadata, spec }: Pick<Pod, 'metadata' | 'spec'>): boolean =>
+  (metadata.finalizers ?? []).length > 0 || (spec?.restartPolicy ?? 'Always') !== 'Always';
+
 /** Field selector of pods that wait for a node. */
 export const WAITING_FOR_NODE = 'spec.nodeName=,status.phase=Pending';
 

@@ -157,6 +157,11 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     return this.#store.hasIndexed(index, value);
   }
 
+  /** All values of an index, each once. */
+  valuesOf(index: string): Iterable<string> {
+    return this.#store.valuesOf(index);
+  }
+
   /** At any time; what is there is found by it at once. */
   addIndex(index: string, keys: (object: T) => string[]): void {
     this.#store.addIndex(index, keys);
@@ -258,14 +263,20 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     const beganAt = clock.monotonic();
     const goesBack = this.#mayGoBackUntil > this.#listsDone && wanted >= this.#mayGoBackUntil;
     let version = '';
+    let isEmpty = true;
     // No resourceVersion: the most recent state, not whatever the server's cache holds.
     for await (const page of client.pages(type, { ...list, signal })) {
-      items.push(...page.items);
+      // A page at a time, so that never more is held than will be kept.
+      for (const item of page.items) {
+        const kept = this.#view.prepared(item);
+        if (kept !== undefined) items.push(kept);
+      }
+      if (page.items.length > 0) isEmpty = false;
       version = page.resourceVersion;
       await nextTurn();
     }
     const isAnew = this.#isAnew(version, goesBack);
-    if (items.length === 0 && (!this.#synced || this.#store.size > 0)) this.#doubt();
+    if (isEmpty && (!this.#synced || this.#store.size > 0)) this.#doubt();
     this.#heard();
     this.#listedAt = clock.monotonic();
     this.#listBeganAt = beganAt;

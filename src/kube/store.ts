@@ -22,8 +22,7 @@ export function refOf(key: string): { name: string; namespace?: string } {
  */
 export class Store<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
-  readonly #keyFunctions: [index: string, keys: (object: T) => string[]][] = [];
-  readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
+  readonly #indexes = new Map<string, Index<T>>();
 
   constructor(indexes: Record<string, (object: T) => string[]> = {}) {
     for (const [index, keys] of Object.entries(indexes)) this.addIndex(index, keys);
@@ -31,9 +30,9 @@ export class Store<T extends KubeObject> {
 
   /** The index contains existing objects from the start. */
   addIndex(index: string, keys: (object: T) => string[]): void {
-    this.#keyFunctions.push([index, keys]);
-    this.#indexes.set(index, new Map());
-    for (const [key, object] of this.#objects) this.#enter(key, object, [index, keys]);
+    const made = new Index(keys);
+    this.#indexes.set(index, made);
+    for (const [key, object] of this.#objects) made.change(key, undefined, object);
   }
 
   get(key: string): T | undefined {
@@ -54,54 +53,79 @@ export class Store<T extends KubeObject> {
   }
 
   byIndex(index: string, value: string): readonly T[] {
-    return [...(this.#valuesOf(index).get(value)?.values() ?? [])];
+    const found: T[] = [];
+    for (const key of this.#index(index).keysOf(value)) {
+      const object = this.#objects.get(key);
+      if (object !== undefined) found.push(object);
+    }
+    return found;
   }
 
   /** Whether `byIndex` would find anything, in constant time. */
   hasIndexed(index: string, value: string): boolean {
-    return this.#valuesOf(index).has(value);
+    return this.#index(index).has(value);
+  }
+
+  /** All values of an index, each once. */
+  valuesOf(index: string): Iterable<string> {
+    return this.#index(index).values();
   }
 
   /** Returns the object that was there. */
   set(key: string, object: T | undefined): T | undefined {
     const previous = this.#objects.get(key);
-    if (previous !== undefined) this.#unindex(key, previous);
-    if (object === undefined) {
-      this.#objects.delete(key);
-    } else {
-      this.#objects.set(key, Object.freeze(object));
-      this.#index(key, object);
-    }
+    if (object === undefined) this.#objects.delete(key);
+    else this.#objects.set(key, Object.freeze(object));
+    for (const index of this.#indexes.values()) index.change(key, previous, object);
     return previous;
   }
 
-  #valuesOf(index: string): Map<string, Map<string, T>> {
-    const values = this.#indexes.get(index);
-    if (values === undefined) throw new Error(`no such index: ${index}`);
-    return values;
+  #index(name: string): Index<T> {
+    const index = this.#indexes.get(name);
+    if (index === undefined) throw new Error(`no such index: ${name}`);
+    return index;
+  }
+}
+
+/** Keys of objects by a value of theirs. A value of one object, such as a UID, is not worth a set. */
+class Index<T> {
+  readonly #valuesOf: (object: T) => string[];
+  readonly #keys = new Map<string, string | Set<string>>();
+
+  constructor(valuesOf: (object: T) => string[]) {
+    this.#valuesOf = valuesOf;
   }
 
-  #index(key: string, object: T): void {
-    for (const keyFunction of this.#keyFunctions) this.#enter(key, object, keyFunction);
+  has(value: string): boolean {
+    return this.#keys.has(value);
   }
 
-  #enter(key: string, object: T, [index, keys]: [string, (object: T) => string[]]): void {
-    const values = this.#indexes.get(index);
-    for (const value of keys(object)) {
-      const members = values?.get(value);
-      if (members === undefined) values?.set(value, new Map([[key, object]]));
-      else members.set(key, object);
-    }
+  values(): Iterable<string> {
+    return this.#keys.keys();
   }
 
-  #unindex(key: string, object: T): void {
-    for (const [index, keys] of this.#keyFunctions) {
-      const values = this.#indexes.get(index);
-      for (const value of keys(object)) {
-        const members = values?.get(value);
-        members?.delete(key);
-        if (members?.size === 0) values?.delete(value);
-      }
-    }
+  keysOf(value: string): Iterable<string> {
+    const keys = this.#keys.get(value) ?? [];
+    return typeof keys === 'string' ? [keys] : keys;
+  }
+
+  change(key: string, previous: T | undefined, current: T | undefined): void {
+    const before = previous === undefined ? [] : this.#valuesOf(previous);
+    const after = new Set(current === undefined ? [] : this.#valuesOf(current));
+    for (const value of before) if (!after.has(value)) this.#leave(value, key);
+    for (const value of after) this.#enter(value, key);
+  }
+
+  #enter(value: string, key: string): void {
+    const keys = this.#keys.get(value);
+    if (keys === undefined) this.#keys.set(value, key);
+    else if (typeof keys !== 'string') keys.add(key);
+    else if (keys !== key) this.#keys.set(value, new Set([keys, key]));
+  }
+
+  #leave(value: string, key: string): void {
+    const keys = this.#keys.get(value);
+    if (keys === key) this.#keys.delete(value);
+    else if (typeof keys === 'object' && keys.delete(key) && keys.size === 0) this.#keys.delete(value);
   }
 }

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/wire.ts';
 import type { ChangeListener, Store } from './store.ts';
 import { keyOf } from './store.ts';
+import { SharedParts } from './shared-parts.ts';
 import { compareResourceVersions, isOlder } from './resource-version.ts';
 
 /** What to make of a watch event. `contradiction`: it cannot be placed; only a new list can tell the truth. */
@@ -18,6 +19,7 @@ export interface ViewOptions<T> {
  */
 export class View<T extends KubeObject> {
   readonly #options: ViewOptions<T>;
+  readonly #parts = new SharedParts<T>();
   #version: string | undefined;
 
   constructor(options: ViewOptions<T>) {
@@ -38,9 +40,16 @@ export class View<T extends KubeObject> {
     if (this.#version === undefined || !isOlder(version, this.#version)) this.#version = version;
   }
 
+  /** As it is to be kept; undefined: it is not wanted. @param object ours alone, just read */
+  prepared(object: T): T | undefined {
+    const kept = this.#options.transform(object);
+    return kept && this.#parts.join(kept, this.#options.store.get(keyOf(kept)));
+  }
+
   /**
    * The whole truth at `version`. Deletions first, so that listeners see room before newcomers.
    *
+   * @param items prepared ones
    * @param isAnew it is of another history, which gives out versions that we know a second time: listeners are told of all
    */
   replace(version: string, items: readonly T[], options: { isAnew?: boolean } = {}): void {
@@ -59,7 +68,7 @@ export class View<T extends KubeObject> {
     for (const [key, object] of next) {
       const known = store.get(key);
       if (!isAnew && known !== undefined && isSame(known, object)) continue;
-      this.#set(key, object);
+      this.#keep(key, object);
       yield;
     }
     this.#version = version;
@@ -91,14 +100,16 @@ export class View<T extends KubeObject> {
     return type === 'DELETED' && known.metadata.uid !== uid ? 'replay' : 'contradiction';
   }
 
-  /** `last` is the final state that a deletion carries. */
+  /** @param last the final state that a deletion carries */
   #set(key: string, object: T | undefined, last?: T): void {
-    const { store, transform, notify } = this.#options;
-    const kept = object === undefined ? undefined : transform(object);
+    this.#keep(key, object && this.prepared(object), last && this.#options.transform(last));
+  }
+
+  #keep(key: string, kept: T | undefined, last?: T): void {
+    const { store, notify } = this.#options;
     const previous = store.set(key, kept);
     if (kept === undefined && previous === undefined) return;
-    const final = last === undefined ? previous : (transform(last) ?? previous);
-    notify(key, kept, final);
+    notify(key, kept, last ?? previous);
   }
 }
 

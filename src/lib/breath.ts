@@ -35,6 +35,15 @@ export class Breath {
   }
 }
 
+/** Does something with each item, and rests where that takes long. What comes or goes meanwhile is seen, or not, as by an iterator. */
+export async function inTurns<T>(breath: Breath, items: Iterable<T>, work: (item: T) => void): Promise<void> {
+  for (const item of items) {
+    work(item);
+    const rest = breath.due();
+    if (rest !== undefined) await rest;
+  }
+}
+
 const breaths = new WeakMap<Pick<Clock, 'monotonic'>, Breath>();
 
 /** All work by one clock shares the event loop, and so the turns. */

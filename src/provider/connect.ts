@@ -1,11 +1,12 @@
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import { tellAnswers } from '../kube/server-news.ts';
+import { inTurns } from '../lib/breath.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { homeReferenceName, podReferences } from './forge/references.ts';
 import { tokenSecretUid } from './forge/tokens.ts';
-import { podKey, referenceKey } from './home-pods.ts';
+import { forEachPod, podKey, referenceKey, tokenKey } from './home-pods.ts';
 import type { Wired } from './wired.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf } from './storage/connect.ts';
 import type { Tenant } from './tenants.ts';
@@ -71,7 +72,7 @@ export function addDependents({ controllers }: Pick<Wired, 'controllers'>, pod: 
   const namespace = pod.metadata.namespace ?? '';
   for (const { kind, name } of podReferences(pod))
     controllers.reflect.add(referenceKey(kind, namespace, name));
-  controllers.tokens.add(`${namespace}/${pod.metadata.uid}`);
+  controllers.tokens.add(tokenKey(pod));
 }
 
 function connectTenants(provider: Wired): void {
@@ -90,11 +91,11 @@ function connectTenants(provider: Wired): void {
     },
     contact: () => controllers.node.add(nodeName),
     pods: (homeNamespace) => {
-      for (const pod of homePods.list()) {
+      forEachPod(provider, (pod) => {
         const { namespace, deletionTimestamp } = pod.metadata;
         if (namespace === homeNamespace && deletionTimestamp !== undefined)
           controllers.pods.addSlow(podKey(pod));
-      }
+      });
     },
     synced: (homeNamespace) => {
       controllers.node.add(nodeName);
@@ -124,18 +125,22 @@ function connectTenants(provider: Wired): void {
 
 /** Everything of one namespace, at low priority: the caches have just become complete, or contact is back. */
 function enqueueNamespace(provider: Wired, homeNamespace: string): void {
-  const { tenants, homePods, controllers } = provider;
-  for (const pod of homePods.list()) {
-    if (pod.metadata.namespace !== homeNamespace) continue;
+  const { tenants, homePods, controllers, breath } = provider;
+  forEachPod(provider, (pod) => {
+    if (pod.metadata.namespace !== homeNamespace) return;
     controllers.pods.addSlow(podKey(pod));
-    addDependents(provider, pod);
-  }
+    controllers.tokens.add(tokenKey(pod));
+  });
+  for (const reference of homePods.valuesOf('references'))
+    if (reference.split('/')[1] === homeNamespace) controllers.reflect.add(reference);
   const tenant = tenants.of(homeNamespace);
   if (tenant === undefined) return;
   enqueueMirrored(provider, tenant);
   enqueueSelected(provider, tenant);
   const nameOf = (object: { metadata: { name: string } }): string => object.metadata.name;
-  for (const pod of tenant.pods.list()) controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`);
+  void inTurns(breath, tenant.pods.list(), (pod) =>
+    controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`),
+  );
   enqueueCopies(provider, tenant);
 }
 
@@ -183,7 +188,7 @@ function connectNode(provider: Wired): void {
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
     homeLease.wake();
     provider.nodePorts.look();
-    for (const pod of provider.homePods.list()) controllers.pods.addSlow(podKey(pod));
+    forEachPod(provider, (pod) => controllers.pods.addSlow(podKey(pod)));
     for (const tenant of tenants.all()) {
       openMirror(provider, tenant);
       enqueueSelected(provider, tenant);
@@ -207,7 +212,7 @@ function connectNode(provider: Wired): void {
   contact.onChange(() => {
     controllers.node.add(nodeName);
     wasAway ||= contact.state.away;
-    if (contact.state.away) for (const pod of provider.homePods.list()) controllers.pods.add(podKey(pod));
+    if (contact.state.away) forEachPod(provider, (pod) => controllers.pods.add(podKey(pod)));
     if (!contact.state.ok) return;
     // What was changed at home meanwhile is carried across first, and is seen only by these caches; statuses come after it.
     if (wasAway) tellAnswers(foreign.client);

@@ -1,12 +1,12 @@
 import type { Registry } from 'prom-client';
 
-import { addTo, amountOf } from '../api/amounts.ts';
-import { CONDITION_OFFLOADED, OFFLOADED_REASONS } from '../api/names.ts';
-import { isFinished } from '../api/pod.ts';
-import { podRequests, readableAmounts } from '../api/pod-requests.ts';
-import type { Node, Pod } from '../api/wire.ts';
+import { amountOf } from '../api/amounts.ts';
+import { OFFLOADED_REASONS } from '../api/names.ts';
+import { readableAmounts } from '../api/pod-requests.ts';
+import type { Node } from '../api/wire.ts';
 import { readGauge } from '../lib/instruments.ts';
 import { EACH_NODE, type Metric } from '../lib/metric.ts';
+import type { PodTally } from './pod-tally.ts';
 
 const POD_PHASES = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'] as const;
 const labels = { node: EACH_NODE } as const;
@@ -83,7 +83,7 @@ export const VIRTUAL_NODE_METRICS: Readonly<
 export interface VirtualNodeFacts {
   nodeName: string;
   node: () => Node | undefined;
-  pods: () => Iterable<Pod>;
+  pods: Pick<PodTally, 'phases' | 'refusals' | 'requested'>;
   isReachable: () => boolean;
 }
 
@@ -93,11 +93,7 @@ export function virtualNodeMetrics(registry: Registry, facts: VirtualNodeFacts):
     readGauge(registry, metric, () => [[{ node }, read()]]);
   const allocatable = (resource: string): number =>
     unitsOf(readableAmounts(facts.node()?.status?.allocatable), resource);
-  const requested = (resource: string): number => {
-    const sums = new Map<string, bigint>();
-    for (const pod of facts.pods()) if (!isFinished(pod)) addTo(sums, podRequests(pod));
-    return unitsOf(sums, resource);
-  };
+  const requested = (resource: string): number => unitsOf(facts.pods.requested(), resource);
   show(VIRTUAL_NODE_METRICS.ready, () => (isReady(facts.node()) ? 1 : 0));
   show(VIRTUAL_NODE_METRICS.reachable, () => (facts.isReachable() ? 1 : 0));
   show(VIRTUAL_NODE_METRICS.cpu, () => allocatable('cpu'));
@@ -105,11 +101,11 @@ export function virtualNodeMetrics(registry: Registry, facts: VirtualNodeFacts):
   show(VIRTUAL_NODE_METRICS.requestedCpu, () => requested('cpu'));
   show(VIRTUAL_NODE_METRICS.requestedMemory, () => requested('memory'));
   readGauge(registry, VIRTUAL_NODE_METRICS.pods, () => {
-    const count = countBy(facts.pods(), ({ status }) => status?.phase ?? 'Pending');
+    const count = facts.pods.phases();
     return POD_PHASES.map((phase) => [{ node, phase }, count.get(phase) ?? 0] as const);
   });
   readGauge(registry, VIRTUAL_NODE_METRICS.refused, () => {
-    const count = countBy(facts.pods(), refusalOf);
+    const count = facts.pods.refusals();
     return Object.values(OFFLOADED_REASONS).map(
       (reason) => [{ node, reason }, count.get(reason) ?? 0] as const,
     );
@@ -119,18 +115,5 @@ export function virtualNodeMetrics(registry: Registry, facts: VirtualNodeFacts):
 const isReady = (node: Node | undefined): boolean =>
   node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
-const refusalOf = ({ status }: Pod): string | undefined =>
-  status?.conditions?.find(({ type, status: holds }) => type === CONDITION_OFFLOADED && holds === 'False')
-    ?.reason;
-
 const unitsOf = (amounts: ReadonlyMap<string, bigint>, resource: string): number =>
   Number(amountOf(amounts, resource)) / 1000;
-
-function countBy(
-  pods: Iterable<Pod>,
-  keyOf: (pod: Pod) => string | undefined,
-): Map<string | undefined, number> {
-  const count = new Map<string | undefined, number>();
-  for (const pod of pods) count.set(keyOf(pod), (count.get(keyOf(pod)) ?? 0) + 1);
-  return count;
-}

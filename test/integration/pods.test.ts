@@ -300,12 +300,21 @@ describe('changed while it runs', () => {
   });
 });
 
-test(
-  'deleted while it runs: the last that home shows of it is how it ended',
-  async () => {
-    await add('ended', {});
-    await eventually('runs', async () => (await read('ended')).status?.phase === 'Running');
-    const list = { namespace: 'shop', fieldSelector: 'metadata.name=ended' };
+// No kubelet over there says how they ended.
+test.each<[string, NonNullable<Pod['spec']>['restartPolicy'], object]>([
+  [
+    'made to end: the last that home shows of it is an end',
+    'Never',
+    { phase: 'Failed', containerStatuses: [{ state: { terminated: { exitCode: 137 } } }] },
+  ],
+  ['made to run for ever: home makes up no end of it', 'Always', { phase: 'Running' }],
+])(
+  'deleted while it runs, %s',
+  async (_, restartPolicy = 'Always', status) => {
+    const name = `ended-${restartPolicy.toLowerCase()}`;
+    await add(name, { restartPolicy });
+    await eventually('runs', async () => (await read(name)).status?.phase === 'Running');
+    const list = { namespace: 'shop', fieldSelector: `metadata.name=${name}` };
     const watched = new Informer({
       client: lab.home,
       type: pods,
@@ -320,15 +329,13 @@ test(
     const abort = new AbortController();
     await watched.start(abort.signal);
     try {
-      await lab.home.delete(pods, { namespace: 'shop', name: 'ended' });
+      await lab.home.delete(pods, { namespace: 'shop', name });
       await eventually('gone at home', () => last.length > 0);
     } finally {
       abort.abort();
       await watched.stop();
     }
-    expect(last).toMatchObject([
-      { status: { phase: 'Failed', containerStatuses: [{ state: { terminated: { exitCode: 137 } } }] } },
-    ]);
+    expect(last).toMatchObject([{ status }]);
   },
   TIMEOUT_MS,
 );

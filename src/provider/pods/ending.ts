@@ -1,6 +1,6 @@
 import { timestamp } from '../../api/conditions.ts';
 import { LABEL_HOME_UID } from '../../api/names.ts';
-import { isFinished } from '../../api/pod.ts';
+import { isEndAwaited, isFinished } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -59,7 +59,8 @@ export class Ending {
       const remote = await remotes.live(tenantNamespace, name, signal);
       if (remote?.metadata.labels?.[LABEL_HOME_UID] === uid) return reclaim(remote, namespace, signal);
     }
-    if (!isFinished(home)) return this.#show(home, last, signal);
+    const status = isFinished(home) ? undefined : this.#endOf(home, last);
+    if (status !== undefined) return this.#show(home, status, signal);
     await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
     this.#asked.set(podKey(home), { uid, at: this.#options.clock.monotonic() });
     return DONE;
@@ -73,21 +74,30 @@ export class Ending {
   }
 
   /**
-   * As a kubelet, whoever waits for the end of the pod (`kubectl wait`, the Job controller) sees how it ended before the
-   * object goes; the next step deletes it.
+   * How the pod ended, as its kubelet has said it. Where none has, an end is made up only for those who wait for one; others see that
+   * the pod goes.
    */
-  async #show(home: Pod, last: Pod | undefined, signal: AbortSignal): Promise<ReconcileResult> {
-    const { putStatus, clock, context } = this.#options;
+  #endOf(home: Pod, last: Pod | undefined): PodStatus | undefined {
+    const { clock, context } = this.#options;
     const now = timestamp(clock.now());
     const given = context(home.metadata.namespace ?? '');
     const shown = last && given ? { ...home, status: forgeStatus(home, last, given, now) } : home;
-    const status = isFinished(shown) ? shown.status : endedStatus(shown, now);
+    if (isFinished(shown)) return shown.status;
+    return isEndAwaited(home) ? endedStatus(shown, now) : undefined;
+  }
+
+  /**
+   * As a kubelet, whoever waits for the end of the pod (`kubectl wait`, the Job controller) sees how it ended before the
+   * object goes; the next step deletes it.
+   */
+  async #show(home: Pod, status: PodStatus, signal: AbortSignal): Promise<ReconcileResult> {
+    const { putStatus, clock } = this.#options;
     try {
-      await putStatus(home, status ?? {}, signal);
+      await putStatus(home, status, signal);
     } catch (error) {
       // The foreign cluster may report what home cannot show; the pod ends nevertheless.
-      if (!hasCode(error, 'Invalid') || shown === home) throw error;
-      await putStatus(home, endedStatus(home, now), signal);
+      if (!hasCode(error, 'Invalid')) throw error;
+      await putStatus(home, endedStatus(home, timestamp(clock.now())), signal);
     }
     return DONE;
   }

@@ -1,5 +1,5 @@
 import type { Ingress } from '../../api/wire.ts';
-import { podKey, referenceKey } from '../home-pods.ts';
+import { forEachPod, podKey, referenceKey, tokenKey } from '../home-pods.ts';
 import type { Wired } from '../wired.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { ingressKind, ingressReferences } from './ingresses.ts';
@@ -23,11 +23,12 @@ export function connectMirror(provider: Wired): void {
 }
 
 /** Pods may have waited to know whether they need a token for the home API server. */
-export function enqueuePodsAndTokens({ controllers, homePods }: Wired): void {
-  for (const pod of homePods.list()) {
+export function enqueuePodsAndTokens(provider: Wired): void {
+  const { controllers } = provider;
+  forEachPod(provider, (pod) => {
     controllers.pods.add(podKey(pod));
-    controllers.tokens.add(`${pod.metadata.namespace}/${pod.metadata.uid}`);
-  }
+    controllers.tokens.add(tokenKey(pod));
+  });
 }
 
 /** In a namespace that is being taken out, copies stay until its last pod has gone. */
@@ -95,11 +96,12 @@ function settle(provider: Wired, { mirror, mapping }: Tenant): void {
 }
 
 /** Pods wait for policies, and obey those that are there; the VirtualNode says which ones are stricter. */
-function lookAtPolicies({ controllers, homePods, nodeName }: Wired, homeNamespace: string): void {
+function lookAtPolicies(provider: Wired, homeNamespace: string): void {
+  const { controllers, nodeName } = provider;
   controllers.node.add(nodeName);
-  for (const pod of homePods.list()) {
+  forEachPod(provider, (pod) => {
     if (pod.metadata.namespace === homeNamespace) controllers.pods.addSlow(podKey(pod));
-  }
+  });
 }
 
 /** Pods or namespaces of home have changed, which policies select. */

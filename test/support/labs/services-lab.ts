@@ -16,6 +16,8 @@ import { eventually } from '../eventually.ts';
 
 export const HOME_ID: string = 'a'.repeat(26);
 export const PROVIDER_ID: string = 'b'.repeat(26);
+/** Pods of home, in addresses of the provider. */
+export const HOME_SEEN_AS = '100.99.0.0/16';
 
 export const SLICE = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
 
@@ -148,13 +150,13 @@ async function addTunnel(
 export async function joinNetworks({ home, foreign }: Pick<AgentLab, 'home' | 'foreign'>): Promise<void> {
   await addTunnel(foreign, {
     id: HOME_ID,
-    views: [{ use: 'Pods', prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
+    views: [{ use: 'Pods', prefix: '10.1.0.0/16', as: HOME_SEEN_AS }],
     seenAs: [{ prefix: '10.0.0.0/8', as: '100.0.0.0/8' }],
   });
   await addTunnel(home, {
     id: PROVIDER_ID,
     views: [{ use: 'Pods', prefix: '10.0.0.0/8', as: '101.0.0.0/8' }],
-    seenAs: [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
+    seenAs: [{ prefix: '10.1.0.0/16', as: HOME_SEEN_AS }],
   });
 }
 

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { CONDITION_OFFLOADED } from '../../../src/api/names.ts';
 import type { Node, Pod } from '../../../src/api/wire.ts';
 import { virtualNodeMetrics } from '../../../src/provider/metrics.ts';
+import { PodTally } from '../../../src/provider/pod-tally.ts';
 
 const pod = (phase: string, refused?: string): Pod =>
   ({
@@ -22,18 +23,20 @@ const node = {
 
 test('a virtual node shows what it has, what is asked of it, and why pods do not run', async () => {
   const registry = new Registry();
-  const state: { node?: Node; pods: Pod[] } = { pods: [] };
+  const state: { node?: Node } = {};
+  const tally = new PodTally();
   virtualNodeMetrics(registry, {
     nodeName: 'milan',
     node: () => state.node,
-    pods: () => state.pods,
+    pods: tally,
     isReachable: () => true,
   });
   const lines = async (): Promise<string[]> =>
     (await registry.metrics()).split('\n').filter((line) => !line.startsWith('#') && !/ 0$|^$/u.test(line));
   expect(await lines()).toEqual(['tributary_virtual_node_foreign_reachable{node="milan"} 1']);
   state.node = node;
-  state.pods = [pod('Running'), pod('Succeeded'), pod('Pending', 'ExceededQuota'), pod('Pending')];
+  const pods = [pod('Running'), pod('Succeeded'), pod('Pending', 'ExceededQuota'), pod('Pending')];
+  for (const [index, each] of pods.entries()) tally.change(String(index), each, undefined);
   expect(await lines()).toEqual([
     'tributary_virtual_node_ready{node="milan"} 1',
     'tributary_virtual_node_foreign_reachable{node="milan"} 1',
@@ -47,4 +50,28 @@ test('a virtual node shows what it has, what is asked of it, and why pods do not
     'tributary_virtual_node_pods{node="milan",phase="Succeeded"} 1',
     'tributary_virtual_node_refused_pods{node="milan",reason="ExceededQuota"} 1',
   ]);
+});
+
+test('the tally of pods follows what becomes of each', () => {
+  const tally = new PodTally();
+  const [pending, running] = [pod('Pending'), pod('Running')];
+  tally.change('a', pending, undefined);
+  tally.change('b', pending, undefined);
+  tally.change('a', running, pending);
+  expect(tally.phases()).toEqual(
+    new Map([
+      ['Pending', 1],
+      ['Running', 1],
+    ]),
+  );
+  expect(tally.requested().get('cpu')).toBe(500n);
+  const larger = structuredClone(running);
+  larger.spec?.containers.push({ name: 'more', resources: { requests: { cpu: '1' } } });
+  tally.change('a', larger, running);
+  expect(tally.requested().get('cpu')).toBe(1500n);
+  // The last state that a deletion brings need not be the one that was counted.
+  tally.change('a', undefined, pod('Failed'));
+  tally.change('b', undefined, pending);
+  expect(tally.requested().get('cpu') ?? 0n).toBe(0n);
+  expect([...tally.phases().values()].every((count) => count === 0)).toBe(true);
 });

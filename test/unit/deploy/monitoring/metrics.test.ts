@@ -18,6 +18,7 @@ import {
 } from '../../../../src/network/metrics.ts';
 import { peeringMetrics } from '../../../../src/peering/metrics.ts';
 import { virtualNodeMetrics } from '../../../../src/provider/metrics.ts';
+import { PodTally } from '../../../../src/provider/pod-tally.ts';
 import { ServerMetrics } from '../../../../src/server/kubelet/metrics.ts';
 import { WebhookMetrics } from '../../../../src/server/webhook/metrics.ts';
 
@@ -25,7 +26,7 @@ const read = async (): Promise<Map<string, never>> => Promise.resolve(new Map<st
 
 function fillPeer(registry: Registry): void {
   new ServerMetrics(registry);
-  const facts = { node: () => undefined, pods: () => [], isReachable: () => false };
+  const facts = { node: () => undefined, pods: new PodTally(), isReachable: () => false };
   virtualNodeMetrics(registry, { nodeName: 'milan', ...facts });
 }
 

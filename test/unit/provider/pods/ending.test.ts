@@ -6,6 +6,7 @@ import { CONTEXT, homePod, NOW, remotePod, RUNNING } from '../support/pods.ts';
 
 const home = homePod({
   metadata: { deletionTimestamp: NOW, deletionGracePeriodSeconds: 30 },
+  spec: { restartPolicy: 'Never' },
   status: RUNNING,
 });
 const ended = { ...home, status: { ...RUNNING, phase: 'Failed' } };
@@ -61,6 +62,30 @@ test.each([
   await gone.finish(home);
   await gone.finish(ended);
   expect(gone.said).toEqual(['read', 'status', 'read', 'delete']);
+});
+
+const forEver = { ...home, spec: { ...home.spec, restartPolicy: 'Always' } } as Pod;
+const gone = { deletionTimestamp: NOW, deletionGracePeriodSeconds: 0 };
+
+test.each<[string, Pod, Pod, string[]]>([
+  ['is not made up for one that was to run for ever', forEver, body(gone), ['delete']],
+  [
+    'is made up where a finalizer waits for it',
+    { ...forEver, metadata: { ...forEver.metadata, finalizers: ['batch.kubernetes.io/job-tracking'] } },
+    body(gone),
+    ['status'],
+  ],
+  ['is made up for one that was to end', home, body(gone), ['status']],
+  [
+    'is shown as its kubelet has said it',
+    forEver,
+    remotePod(forEver, { metadata: gone, status: { ...RUNNING, phase: 'Succeeded' } }),
+    ['status'],
+  ],
+])('the end of a pod %s', async (_, pod, last, expected) => {
+  const { finish, said } = begin({ last });
+  await finish(pod);
+  expect(said).toEqual(expected);
 });
 
 test('what is being removed is asked to go once in a second, and its successor at once', async () => {

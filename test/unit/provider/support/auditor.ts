@@ -1,4 +1,6 @@
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
+import { isEndAwaited } from '../../../../src/api/pod.ts';
+import type { Pod } from '../../../../src/api/wire.ts';
 import type { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import type { AnyObject, Change } from '../../../support/fake-api/storage.ts';
 import type { ForeignKubelet } from './foreign-kubelet.ts';
@@ -74,10 +76,11 @@ export class Auditor {
     this.violations.push(`I4: ${name} failed at home only`);
   }
 
-  /** A kubelet says how a pod ended before it lets it go. A forced deletion waits for nobody, and marks nothing. */
+  /** Whoever waits for the end of a pod sees it before the pod goes. A forced deletion waits for nobody, and marks nothing. */
   #onGone(pod: AnyObject): void {
     const phase = phaseOf(pod);
     if (pod.metadata.deletionTimestamp === undefined || TERMINAL.has(phase)) return;
+    if (!isEndAwaited(pod as unknown as Pod)) return;
     this.violations.push(`I4: ${pod.metadata.name} went while ${phase}`);
   }
 
