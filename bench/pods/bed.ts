@@ -189,7 +189,7 @@ export class Bed {
 
   async startNullMirror(): Promise<Program> {
     const script = join(import.meta.dirname, 'null-mirror.ts');
-    const files = [this.cluster('home').kubeconfig, this.#tenantKubeconfig];
+    const files = [this.cluster('home').kubeconfig, this.tenantKubeconfig];
     const command = [process.execPath, ...imageFlags(), script, ...files];
     return this.#start('null', [...command, 'null', 'null', tenantOf('null'), String(this.#mostPods)]);
   }
@@ -233,7 +233,8 @@ export class Bed {
     }
   }
 
-  get #tenantKubeconfig(): string {
+  /** Path of what home has in the foreign cluster: its rights, and the policies that hold for it. */
+  get tenantKubeconfig(): string {
     return join(this.lab.spec.dataDirectory, 'tenant.kubeconfig');
   }
 
@@ -267,7 +268,7 @@ export class Bed {
     }
     const where = ['--namespace', tenantOf('agent'), '--kubeconfig', foreign.kubeconfig];
     const kubeconfig = this.tributary('tenant-kubeconfig', '--peer', HOME_ID, ...where);
-    writeFileSync(this.#tenantKubeconfig, kubeconfig, { mode: 0o600 });
+    writeFileSync(this.tenantKubeconfig, kubeconfig, { mode: 0o600 });
     await this.#kinds('home');
     if (this.#options.network === true) await this.#joinNetworks();
     const ours = this.#mirrors.filter((name) => name === 'agent' || name === 'before');

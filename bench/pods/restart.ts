@@ -26,8 +26,8 @@ export interface Restart {
 
 const TIMEOUT_MS = 300_000;
 const POLL_MS = 50;
-/** What is written late is written, too. */
-const REST_MS = 15_000;
+/** What is written late is written, too; and V8 gives back what the start took only after it has rested. */
+const REST_MS = 30_000;
 /** Of what goes on anyway: heartbeats, and what is asked but not stored. */
 const SURROUNDINGS = /(?: leases| (?:virtual)?nodes(?:\/status)?|reviews)$/u;
 

@@ -1,20 +1,26 @@
 /** P4: one object at a time, made or changed at home, until it is seen over there. */
+import { readFileSync } from 'node:fs';
+
 import { services } from '../../src/api/resources.ts';
+import type { KubeObject } from '../../src/api/wire.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
 import { percentile } from '../frame/statistics.ts';
 import { Bed, type ClusterName, tenantOf } from './bed.ts';
 import { MarkWatch } from './mark-watch.ts';
-import { service, SERVICE, SINGLE_KINDS, type SingleKind } from './single-objects.ts';
+import { asCopy, service, SERVICE, SINGLE_KINDS, type SingleKind } from './single-objects.ts';
 
 interface Place {
   readonly cluster: ClusterName;
   readonly namespace: string;
 }
 
-/** Where nobody copies anything. */
+/** Where nobody copies anything: at home, and in a tenant. */
 const FLOORS: readonly [Place, Place] = [
   { cluster: 'home', namespace: 'null' },
-  { cluster: 'foreign', namespace: 'native' },
+  { cluster: 'foreign', namespace: tenantOf('null') },
 ];
 const FROM: Place = { cluster: 'home', namespace: 'agent' };
 const TO: Place = { cluster: 'foreign', namespace: tenantOf('agent') };
@@ -39,8 +45,8 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
   what:
     'One ConfigMap, Secret (1 KiB each), Service or EndpointSlice (100 endpoints) at a time is made at home, and then changed, while nothing ' +
     'else happens: how long until a watch over there shows it. ConfigMaps and Secrets travel by the rule `All`. The **floor** is the same ' +
-    'object written and watched in a namespace of home that nobody copies, plus the same over there: two hops, and no program between ' +
-    'them. The three take turns, object by object.',
+    'object written and watched in a namespace of home that nobody copies, plus the same in a tenant over there, written with the same rights and ' +
+    'under the same policies: two hops, and no program between them. The three take turns, object by object.',
   parameters: { objects: 30, warmUp: 10 },
   run: async ({ parameters, rounds, say, nodeFlags }) => {
     const bed = await Bed.up({
@@ -53,44 +59,50 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
         { resource: 'secrets', policy: 'All' },
       ],
     });
+    const peer = createClient(await parseKubeconfig(readFileSync(bed.tenantKubeconfig, 'utf8')));
     try {
       await bed.startAgent();
       for (const { cluster, namespace } of [FROM, ...FLOORS])
         await bed.clients[cluster].create(services, service({ name: SERVICE, namespace }, 0));
       await bed.quiet();
       const results = new Map<SingleKind['name'], Round[]>(SINGLE_KINDS.map(({ name }) => [name, []]));
-      for (const kind of SINGLE_KINDS) await oneRound(bed, kind, parameters.warmUp);
+      for (const kind of SINGLE_KINDS) await oneRound(bed, { peer, kind }, parameters.warmUp);
       for (let round = 1; round <= rounds; round++) {
         for (const kind of SINGLE_KINDS) {
-          const found = await oneRound(bed, kind, parameters.objects);
+          const found = await oneRound(bed, { peer, kind }, parameters.objects);
           results.get(kind.name)?.push(found);
           say(`round ${round}, ${kind.name}: ${ratioOf(found).toFixed(2)} of the floor`);
         }
       }
       return foundOf(results);
     } finally {
+      await peer.close();
       await bed.down();
     }
   },
 };
 
-async function oneRound(bed: Bed, kind: SingleKind, count: number): Promise<Round> {
-  const turn = async (place: Place, shownAt: Place, seenAs: SingleKind['remoteName']): Promise<Turn> => ({
-    place,
-    seenAs,
+async function oneRound(
+  bed: Bed,
+  { peer, kind }: { peer: KubeClient; kind: SingleKind },
+  count: number,
+): Promise<Round> {
+  const { home } = bed.clients;
+  const turn = async (client: KubeClient, place: Place, shownAt = place): Promise<Turn> => ({
+    client,
+    make: (name, mark) => {
+      const object = kind.make({ name, namespace: place.namespace }, mark);
+      return client === peer ? asCopy(object, FROM.namespace) : object;
+    },
+    seenAs: shownAt === place ? (name) => name : kind.remoteName,
     watch: await MarkWatch.start(bed, kind, shownAt),
     times: { created: [], changed: [] },
   });
-  const same = (name: string): string => name;
   const [here, there] = FLOORS;
-  const turns = [
-    await turn(here, here, same),
-    await turn(there, there, same),
-    await turn(FROM, TO, kind.remoteName),
-  ] as const;
+  const turns = [await turn(home, here), await turn(peer, there), await turn(home, FROM, TO)] as const;
   try {
     for (let index = 0; index < count; index++)
-      for (const each of turns) await once(bed, kind, `single-${index}`, each);
+      for (const each of turns) await once(kind, `single-${index}`, each);
     const [first, second, agent] = turns;
     return { agent: agent.times, floors: [first.times, second.times] };
   } finally {
@@ -98,9 +110,10 @@ async function oneRound(bed: Bed, kind: SingleKind, count: number): Promise<Roun
   }
 }
 
-/** Where objects are made, and who tells when they are seen, under which name. */
+/** Who makes objects, how, and who tells when they are seen, under which name. */
 interface Turn {
-  readonly place: Place;
+  readonly client: KubeClient;
+  readonly make: (name: string, mark: number) => KubeObject;
   readonly seenAs: (name: string) => string;
   readonly watch: MarkWatch;
   readonly times: Times;
@@ -108,21 +121,17 @@ interface Turn {
 
 /** Makes an object, changes it, and removes it again. */
 async function once(
-  bed: Bed,
-  kind: SingleKind,
+  { type }: SingleKind,
   name: string,
-  { place, seenAs, watch, times }: Turn,
+  { client, make, seenAs, watch, times }: Turn,
 ): Promise<void> {
   const seen = seenAs(name);
-  const client = bed.clients[place.cluster];
-  const { namespace } = place;
-  const draft = kind.make({ name, namespace }, 1);
-  times.created.push(await watch.timed(seen, 1, async () => client.create(kind.type, draft)));
-  const made = await client.get(kind.type, { name, namespace });
-  const changed = kind.make({ name, namespace }, 2);
-  const next = { ...made, ...changed, metadata: made.metadata };
-  times.changed.push(await watch.timed(seen, 2, async () => client.replace(kind.type, next)));
-  await client.delete(kind.type, { name, namespace });
+  const draft = make(name, 1);
+  let made: KubeObject | undefined;
+  times.created.push(await watch.timed(seen, 1, async () => (made = await client.create(type, draft))));
+  const next = { ...made, ...make(name, 2), metadata: made?.metadata ?? draft.metadata };
+  times.changed.push(await watch.timed(seen, 2, async () => client.replace(type, next)));
+  await client.delete(type, draft.metadata);
   await watch.gone(seen);
 }
 

@@ -1,4 +1,11 @@
 /** Objects of everyday size of the kinds that travel by themselves, in two states that differ in a mark. */
+import { PROVIDER_ID } from '../../test/support/labs/services-lab.ts';
+import {
+  ANNOTATION_HOME_NAMESPACE,
+  LABEL_MANAGED_BY,
+  LABEL_SLICE_MANAGED_BY,
+  SLICE_MANAGER,
+} from '../../src/api/names.ts';
 import { configMaps, endpointSlices, type ResourceType, secrets, services } from '../../src/api/resources.ts';
 import type { ConfigMap, EndpointSlice, KubeObject, Secret, Service } from '../../src/api/wire.ts';
 
@@ -10,6 +17,21 @@ export interface SingleKind {
   /** Undefined of an object that has none. */
   readonly markOf: (object: KubeObject) => number | undefined;
   readonly remoteName: (name: string) => string;
+}
+
+/** The same object as somebody from home may write it into a tenant. */
+export function asCopy(object: KubeObject, namespace: string): KubeObject {
+  const { metadata, ...rest } = object;
+  const slices = 'endpoints' in rest ? { [LABEL_SLICE_MANAGED_BY]: SLICE_MANAGER } : {};
+  const labels = { ...metadata.labels, [LABEL_MANAGED_BY]: PROVIDER_ID, ...slices };
+  const annotations = { [ANNOTATION_HOME_NAMESPACE]: namespace };
+  const copy = { ...rest, metadata: { ...metadata, labels, annotations } };
+  if (!('endpoints' in copy)) return copy;
+  const endpoints = (copy as unknown as EndpointSlice).endpoints?.map((endpoint) => ({
+    ...endpoint,
+    addresses: endpoint.addresses.map((address) => address.replace('10.1.', '100.99.')),
+  }));
+  return { ...copy, endpoints } as KubeObject;
 }
 
 const TEXT = 'x'.repeat(1024);

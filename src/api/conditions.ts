@@ -60,4 +60,12 @@ export function isConditionTrue(
 }
 
 /** `metav1.Time`, which has whole seconds: with more, a written object would differ from the one read back. */
-export const timestamp = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
+export function timestamp(now: number): string {
+  const second = Math.floor(now / 1000);
+  // Whoever looks at thousands of objects asks thousands of times in a second.
+  if (second !== latest.second)
+    latest = { second, text: new Date(now).toISOString().replace(/\.\d+Z$/, 'Z') };
+  return latest.text;
+}
+
+let latest = { second: Number.NaN, text: '' };

@@ -37,7 +37,7 @@ export interface HttpClient extends KubeClient {
 }
 
 /** Page size; larger pages hold the event loop for more than 10 ms each. */
-const PAGE_LIMIT = 250;
+const PAGE_LIMIT = 125;
 
 /** How often a call is repeated after HTTP 429, and the longest the server may ask us to wait inside a call. */
 const PATIENCE = { attempts: 4, longestMs: 10_000, defaultMs: 1000 };

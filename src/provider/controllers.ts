@@ -10,7 +10,10 @@ interface Reconciler {
 }
 
 /** Keys end in namespace and name. Webhooks are often of some namespaces only, and may take 10 s over each object. */
-const namespaceIn = (key: string): string => key.split('/').at(-2) ?? key;
+function namespaceIn(key: string): string {
+  const end = key.lastIndexOf('/');
+  return end === -1 ? key : key.slice(key.lastIndexOf('/', end - 1) + 1, end);
+}
 
 /** The queues of one virtual node, each with its reconciler. */
 export function createControllers(

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ANNOTATION_APPLIED, isOwnKey } from '../../api/names.ts';
 import { isSteering } from '../../api/steering.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -50,10 +50,7 @@ export function appliedOf(home: Pod, refused: ReadonlyMap<string, string> = new 
   const annotations = travellingAnnotations(home);
   const sorted = (record: Record<string, string>): [string, string][] =>
     Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const digest = createHash('sha256')
-    .update(JSON.stringify([sorted(labels), sorted(annotations)]))
-    .digest('hex')
-    .slice(0, 16);
+  const digest = hash('sha256', JSON.stringify([sorted(labels), sorted(annotations)])).slice(0, 16);
   return {
     generation: home.metadata.generation ?? 1,
     images: Object.fromEntries(
