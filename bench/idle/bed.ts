@@ -1,13 +1,10 @@
 /** Two clusters with one peering, installed and peered as people do it, in which every role rests. */
 
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { agentImage, agentImageName } from '../../lab/images-agent.ts';
 import { Stage } from '../../lab/demo/stage.ts';
 import { Workbench } from '../../lab/demo/workbench.ts';
 import { Lab } from '../../lab/lab.ts';
-import { Audit } from './audit.ts';
+import { auditOf } from '../frame/audit.ts';
 
 export const CITIES = ['rome', 'milan'] as const;
 const PATIENCE_MS = 240_000;
@@ -18,10 +15,6 @@ export interface IdleBedOptions {
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
-
-/** The audit of a cluster of the bed; also of one that an earlier program has raised. */
-export const auditOf = (lab: string, city: string): Audit =>
-  new Audit(join(tmpdir(), `tributary-bench-${lab}`, city));
 
 /** rome uses milan's node. milan has two nodes, so that role `node` also runs where no gateway does. */
 export async function raiseIdleBed({ name, signal, say }: IdleBedOptions): Promise<Lab> {

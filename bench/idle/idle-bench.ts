@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Lab } from '../../lab/lab.ts';
 import { processesOn } from '../../lab/node-processes.ts';
+import { auditOf } from '../frame/audit.ts';
 import type { Bench, Found, Goal } from '../frame/bench.ts';
 import { processFigures, type ProcessFigures } from '../frame/process-figures.ts';
-import { auditOf, CITIES, raiseIdleBed } from './bed.ts';
+import { CITIES, raiseIdleBed } from './bed.ts';
 import { familiesOf, idleRate, idleSample, type IdleRate } from './figures.ts';
 
 const LAB = 'bench-idle';

@@ -14,6 +14,7 @@ import { namespaces } from '../../src/api/resources.ts';
 import type { ReflectionRule } from '../../src/api/reflection.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { auditOf } from '../frame/audit.ts';
 import type { OtherProgram } from '../frame/bench.ts';
 import { cpuMs } from '../frame/process-figures.ts';
 import { HOME_ID, HOME_SEEN_AS, joinNetworks, PROVIDER_ID } from '../../test/support/labs/services-lab.ts';
@@ -41,6 +42,8 @@ export interface BedOptions {
   readonly foreignNodes?: number;
   /** Of the virtual nodes' namespaces. Default: the product's. */
   readonly reflection?: ReflectionRule[];
+  /** Both API servers tell who asks for what. Default: no. */
+  readonly audit?: boolean;
   /** A Tunnel says that the networks are joined. No packet uses it. Default: no. */
   readonly network?: boolean;
 }
@@ -85,11 +88,14 @@ export class Bed {
   }
 
   static async up(options: BedOptions): Promise<Bed> {
-    const { name, progress = () => {}, foreignNodes = FOREIGN_NODES } = options;
+    const { name, progress = () => {}, foreignNodes = FOREIGN_NODES, audit = false } = options;
     const lab = await Lab.fresh({
       name,
       workload: 'kwok',
-      clusters: [{ name: 'home' }, { name: 'foreign', nodes: foreignNodes }],
+      clusters: [{ name: 'home' }, { name: 'foreign', nodes: foreignNodes }].map((cluster) => ({
+        ...cluster,
+        ...(audit && { flags: { 'kube-apiserver': auditOf(name, cluster.name).flags } }),
+      })),
       progress,
     });
     try {

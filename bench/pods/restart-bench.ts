@@ -37,7 +37,7 @@ export const restartBench: Bench<{ pods: number; settle: number }> = {
   what:
     'All pods have run on one virtual node for some time (`settle`, seconds). The agent is stopped and started; it is done when it has reconciled every pod and no key waits. ' +
     'The **raw list** reads the pods of both clusters with the same client, in pages, and drops them; the start of its process is not ' +
-    'counted, that of the agent is. Writes are all that both API servers have stored or refused since the start and for 30 s after, without ' +
+    'counted, that of the agent is. Writes are all that it has asked of both API servers since the start and for 30 s after, by their audit logs, without ' +
     'Leases and what says that the Node is Ready. The event loop is sampled every millisecond, so an idle one counts as about one.',
   parameters: { pods: 10_000, settle: 90 },
   run: async ({ parameters: { pods, settle }, rounds, say, nodeFlags, before }) => {
@@ -47,6 +47,7 @@ export const restartBench: Bench<{ pods: number; settle: number }> = {
       progress: say,
       nodeFlags,
       before,
+      audit: true,
       foreignNodes,
       mostPods: pods + SPARE_PODS,
     });

@@ -109,8 +109,8 @@ export class Controller implements Component {
   async #work(): Promise<void> {
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
       this.#options.metrics?.depth(this.name, this.#queue.depth);
-      const rest = this.#breath.due();
-      if (rest !== undefined) await rest;
+      // All workers that rest wake up in the same turn.
+      for (let rest = this.#breath.due(); rest !== undefined; rest = this.#breath.due()) await rest;
       await this.#one(key);
       this.#queue.done(key);
     }

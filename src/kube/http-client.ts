@@ -1,6 +1,7 @@
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { fullJitterMs, type Random, systemRandom } from '../lib/backoff.ts';
+import { type Breath, breathOf } from '../lib/breath.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
 import { TributaryError, hasCode } from '../lib/errors.ts';
@@ -60,12 +61,14 @@ interface UnaryRequest {
 class JsonClient implements HttpClient {
   readonly #transport: Transport;
   readonly #clock: Clock;
+  readonly #breath: Breath;
   readonly #random: Random;
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
 
   constructor(credentials: Credentials, options: ClientOptions) {
     this.#clock = options.clock ?? systemClock;
+    this.#breath = breathOf(this.#clock);
     this.#random = options.random ?? systemRandom;
     this.#timeoutMs = options.timeoutMs ?? 30_000;
     this.#maxAnswerBytes = options.maxAnswerBytes ?? 64 * 1024 * 1024;
@@ -116,6 +119,8 @@ class JsonClient implements HttpClient {
         headers,
         signal: options.signal,
       });
+      // Pages of several lists may come in one turn of the event loop, and each takes some milliseconds.
+      for (let rest = this.#breath.due(); rest !== undefined; rest = this.#breath.due()) await rest;
       const page = parseList(type, body, what);
       next = page.continue;
       yield { resourceVersion: page.resourceVersion, items: page.items };

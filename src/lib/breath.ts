@@ -13,6 +13,10 @@ const LONGEST_MS = 8;
  *       const rest = breath.due();
  *       if (rest !== undefined) await rest;
  *     }
+ *
+ * All who rest wake up in the same turn. Where they are many, or what follows takes long, they ask again before they go on:
+ *
+ *     for (let rest = breath.due(); rest !== undefined; rest = breath.due()) await rest;
  */
 export class Breath {
   readonly #clock: Pick<Clock, 'monotonic'>;

@@ -1,12 +1,13 @@
 /** Who asks an API server for what: its audit log, which names the user of each request. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** One request that has ended, as `audit.k8s.io/v1` describes it. */
 interface AuditEvent {
   readonly user?: { readonly username?: string };
   readonly verb?: string;
-  readonly objectRef?: { readonly resource?: string; readonly subresource?: string; readonly name?: string };
+  readonly objectRef?: { readonly resource?: string; readonly subresource?: string };
   readonly requestReceivedTimestamp?: string;
 }
 
@@ -16,6 +17,10 @@ kind: Policy
 omitStages: [RequestReceived, ResponseStarted, Panic]
 rules: [{ level: Metadata }]
 `;
+
+/** The audit of a cluster of a lab; also of one that an earlier program has raised. */
+export const auditOf = (lab: string, cluster: string): Audit =>
+  new Audit(join(tmpdir(), `tributary-bench-${lab}`, cluster));
 
 export class Audit {
   /** For kube-apiserver. */
@@ -31,7 +36,7 @@ export class Audit {
     this.flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${this.#log}`];
   }
 
-  /** Requests received in that time (milliseconds since 1970), by user, and what they were for. */
+  /** Requests received in that time (milliseconds since 1970), by user, and by verb and resource: `patch pods/status`. */
   between(fromMs: number, toMs: number): Map<string, Map<string, number>> {
     const counts = new Map<string, Map<string, number>>();
     const lines = existsSync(this.#log) ? readFileSync(this.#log, 'utf8').split('\n') : [];
@@ -39,8 +44,8 @@ export class Audit {
       const { user, verb, objectRef, requestReceivedTimestamp } = JSON.parse(line) as AuditEvent;
       const at = Date.parse(requestReceivedTimestamp ?? '');
       if (!(at >= fromMs && at < toMs)) continue;
-      const { resource = 'other', subresource, name } = objectRef ?? {};
-      const what = [`${verb} ${resource}`, subresource, name].filter((part) => part !== undefined).join('/');
+      const { resource = 'other', subresource } = objectRef ?? {};
+      const what = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
       const theirs = counts.get(user?.username ?? '') ?? new Map<string, number>();
       counts.set(user?.username ?? '', theirs.set(what, (theirs.get(what) ?? 0) + 1));
     }
