@@ -109,8 +109,9 @@ export class Controller implements Component {
   async #work(): Promise<void> {
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
       this.#options.metrics?.depth(this.name, this.#queue.depth);
-      // All workers that rest wake up in the same turn.
-      for (let rest = this.#breath.due(); rest !== undefined; rest = this.#breath.due()) await rest;
+      const rest = this.#breath.due();
+      // All workers that rest go on in the next turn, with a key each: requests that begin together cost an API server less.
+      if (rest !== undefined) await rest;
       await this.#one(key);
       this.#queue.done(key);
     }

@@ -14,7 +14,7 @@ const LONGEST_MS = 8;
  *       if (rest !== undefined) await rest;
  *     }
  *
- * All who rest wake up in the same turn. Where they are many, or what follows takes long, they ask again before they go on:
+ * All who rest wake up in the same turn. Where what follows takes long, they ask again before they go on:
  *
  *     for (let rest = breath.due(); rest !== undefined; rest = breath.due()) await rest;
  */
