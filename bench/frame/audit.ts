@@ -41,14 +41,17 @@ export class Audit {
     const counts = new Map<string, Map<string, number>>();
     const lines = existsSync(this.#log) ? readFileSync(this.#log, 'utf8').split('\n') : [];
     for (const line of lines.slice(0, -1)) {
-      const { user, verb, objectRef, requestReceivedTimestamp } = JSON.parse(line) as AuditEvent;
-      const at = Date.parse(requestReceivedTimestamp ?? '');
+      const event = JSON.parse(line) as AuditEvent;
+      const at = Date.parse(event.requestReceivedTimestamp ?? '');
       if (!(at >= fromMs && at < toMs)) continue;
-      const { resource = 'other', subresource } = objectRef ?? {};
-      const what = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
-      const theirs = counts.get(user?.username ?? '') ?? new Map<string, number>();
-      counts.set(user?.username ?? '', theirs.set(what, (theirs.get(what) ?? 0) + 1));
+      const user = event.user?.username ?? '';
+      const theirs = counts.get(user) ?? new Map<string, number>();
+      counts.set(user, theirs.set(whatOf(event), (theirs.get(whatOf(event)) ?? 0) + 1));
     }
     return counts;
   }
+}
+
+function whatOf({ verb, objectRef: { resource = 'other', subresource } = {} }: AuditEvent): string {
+  return `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
 }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { Backoff, type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
-import { type Breath, breathOf } from '../lib/breath.ts';
+import { type Breath, breathOf, inTurns } from '../lib/breath.ts';
 import type { Clock } from '../lib/clock.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { TributaryError, errorCode, errorMessage, hasCode } from '../lib/errors.ts';
@@ -155,6 +155,11 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   hasIndexed(index: string, value: string): boolean {
     return this.#store.hasIndexed(index, value);
+  }
+
+  /** Does something with each object, and rests where that takes long: tens of thousands would hold up everything else. */
+  eachInTurns(work: (object: T) => void): void {
+    void inTurns(this.#breath, this.list(), work);
   }
 
   /** All values of an index, each once. */

@@ -1,12 +1,11 @@
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import { tellAnswers } from '../kube/server-news.ts';
-import { inTurns } from '../lib/breath.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { homeReferenceName, podReferences } from './forge/references.ts';
 import { tokenSecretUid } from './forge/tokens.ts';
-import { forEachPod, podKey, referenceKey, tokenKey } from './home-pods.ts';
+import { podKey, referenceKey, tokenKey } from './home-pods.ts';
 import type { Wired } from './wired.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf } from './storage/connect.ts';
 import type { Tenant } from './tenants.ts';
@@ -91,7 +90,7 @@ function connectTenants(provider: Wired): void {
     },
     contact: () => controllers.node.add(nodeName),
     pods: (homeNamespace) => {
-      forEachPod(provider, (pod) => {
+      provider.homePods.eachInTurns((pod) => {
         const { namespace, deletionTimestamp } = pod.metadata;
         if (namespace === homeNamespace && deletionTimestamp !== undefined)
           controllers.pods.addSlow(podKey(pod));
@@ -125,8 +124,8 @@ function connectTenants(provider: Wired): void {
 
 /** Everything of one namespace, at low priority: the caches have just become complete, or contact is back. */
 function enqueueNamespace(provider: Wired, homeNamespace: string): void {
-  const { tenants, homePods, controllers, breath } = provider;
-  forEachPod(provider, (pod) => {
+  const { tenants, homePods, controllers } = provider;
+  provider.homePods.eachInTurns((pod) => {
     if (pod.metadata.namespace !== homeNamespace) return;
     controllers.pods.addSlow(podKey(pod));
     controllers.tokens.add(tokenKey(pod));
@@ -138,9 +137,7 @@ function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   enqueueMirrored(provider, tenant);
   enqueueSelected(provider, tenant);
   const nameOf = (object: { metadata: { name: string } }): string => object.metadata.name;
-  void inTurns(breath, tenant.pods.list(), (pod) =>
-    controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`),
-  );
+  tenant.pods.eachInTurns((pod) => controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`));
   enqueueCopies(provider, tenant);
 }
 
@@ -188,7 +185,7 @@ function connectNode(provider: Wired): void {
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
     homeLease.wake();
     provider.nodePorts.look();
-    forEachPod(provider, (pod) => controllers.pods.addSlow(podKey(pod)));
+    provider.homePods.eachInTurns((pod) => controllers.pods.addSlow(podKey(pod)));
     for (const tenant of tenants.all()) {
       openMirror(provider, tenant);
       enqueueSelected(provider, tenant);
@@ -212,7 +209,7 @@ function connectNode(provider: Wired): void {
   contact.onChange(() => {
     controllers.node.add(nodeName);
     wasAway ||= contact.state.away;
-    if (contact.state.away) forEachPod(provider, (pod) => controllers.pods.add(podKey(pod)));
+    if (contact.state.away) provider.homePods.eachInTurns((pod) => controllers.pods.add(podKey(pod)));
     if (!contact.state.ok) return;
     // What was changed at home meanwhile is carried across first, and is seen only by these caches; statuses come after it.
     if (wasAway) tellAnswers(foreign.client);

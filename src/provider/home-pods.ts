@@ -2,7 +2,6 @@ import { pods } from '../api/resources.ts';
 import type { Pod } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
-import { type Breath, inTurns } from '../lib/breath.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { claimNames, podReferences, type ReferenceKind } from './forge/references.ts';
@@ -32,14 +31,6 @@ export function homePodInformer(options: {
       claims: (pod) => claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`),
     },
   });
-}
-
-/** Tens of thousands of keys, put into queues in one turn of the event loop, would hold up everything else. */
-export function forEachPod(
-  { homePods, breath }: { homePods: Pick<Informer<Pod>, 'list'>; breath: Breath },
-  work: (pod: Pod) => void,
-): void {
-  void inTurns(breath, homePods.list(), work);
 }
 
 export const podKey = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;

@@ -6,7 +6,6 @@ import { nodes } from '../api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Basics } from '../lib/basics.ts';
-import { type Breath, breathOf } from '../lib/breath.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Controller, ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -87,7 +86,6 @@ export class Provider {
   readonly contact: ForeignContact;
   readonly homeLease: HomeLease;
   readonly homePods: Informer<Pod>;
-  readonly breath: Breath;
   readonly tenants: Tenants;
   readonly namespaces: OffloadedNamespaces;
   readonly network: NetworkView;
@@ -127,7 +125,6 @@ export class Provider {
     // Not shared: one that has lost its labels is found by its name alone, and all Nodes of a cluster are many.
     this.nodes = oneAlone(common, nodes, this.nodeName);
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
-    this.breath = breathOf(clock);
     this.#node = this.#createNode();
     const secretRef = virtualNode.spec.kubeconfigSecretRef;
     this.foreign = new ForeignCluster({ home, secretRef, ...options.foreign, clock, log });

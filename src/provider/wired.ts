@@ -3,7 +3,6 @@ import type { Node, Pod } from '../api/wire.ts';
 import type { Controller } from '../kube/controller.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Informer } from '../kube/informer.ts';
-import type { Breath } from '../lib/breath.ts';
 import type { ControllerName } from './controllers.ts';
 import type { EventsHome } from './events/events-home.ts';
 import type { ForeignCluster } from './foreign.ts';
@@ -28,8 +27,6 @@ export interface Wired {
   readonly nodes: Cache<Node>;
   readonly siblings: Siblings;
   readonly homePods: Informer<Pod>;
-  /** For what is done with all pods at once: see `forEachPod`. */
-  readonly breath: Breath;
   readonly tenants: Tenants;
   readonly namespaces: OffloadedNamespaces;
   readonly foreign: ForeignCluster;
