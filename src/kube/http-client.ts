@@ -119,8 +119,9 @@ class JsonClient implements HttpClient {
         headers,
         signal: options.signal,
       });
-      // Pages of several lists may come in one turn of the event loop, and each takes some milliseconds.
-      for (let rest = this.#breath.due(); rest !== undefined; rest = this.#breath.due()) await rest;
+      // Pages of several lists may come in one turn of the event loop, and each takes some milliseconds. Asked once: workers may be due for long.
+      const rest = this.#breath.due();
+      if (rest !== undefined) await rest;
       const page = parseList(type, body, what);
       next = page.continue;
       yield { resourceVersion: page.resourceVersion, items: page.items };

@@ -14,9 +14,7 @@ const LONGEST_MS = 8;
  *       if (rest !== undefined) await rest;
  *     }
  *
- * All who rest wake up in the same turn. Where what follows takes long, they ask again before they go on:
- *
- *     for (let rest = breath.due(); rest !== undefined; rest = breath.due()) await rest;
+ * All who rest go on in the same turn, without asking again: else those who ask last would wait for ever.
  */
 export class Breath {
   readonly #clock: Pick<Clock, 'monotonic'>;
