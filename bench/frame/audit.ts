@@ -45,8 +45,9 @@ export class Audit {
       const at = Date.parse(event.requestReceivedTimestamp ?? '');
       if (!(at >= fromMs && at < toMs)) continue;
       const user = event.user?.username ?? '';
+      const what = whatOf(event);
       const theirs = counts.get(user) ?? new Map<string, number>();
-      counts.set(user, theirs.set(whatOf(event), (theirs.get(whatOf(event)) ?? 0) + 1));
+      counts.set(user, theirs.set(what, (theirs.get(what) ?? 0) + 1));
     }
     return counts;
   }

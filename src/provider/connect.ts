@@ -90,7 +90,7 @@ function connectTenants(provider: Wired): void {
     },
     contact: () => controllers.node.add(nodeName),
     pods: (homeNamespace) => {
-      provider.homePods.eachInTurns((pod) => {
+      homePods.eachInTurns((pod) => {
         const { namespace, deletionTimestamp } = pod.metadata;
         if (namespace === homeNamespace && deletionTimestamp !== undefined)
           controllers.pods.addSlow(podKey(pod));
@@ -125,7 +125,7 @@ function connectTenants(provider: Wired): void {
 /** Everything of one namespace, at low priority: the caches have just become complete, or contact is back. */
 function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   const { tenants, homePods, controllers } = provider;
-  provider.homePods.eachInTurns((pod) => {
+  homePods.eachInTurns((pod) => {
     if (pod.metadata.namespace !== homeNamespace) return;
     controllers.pods.addSlow(podKey(pod));
     controllers.tokens.add(tokenKey(pod));

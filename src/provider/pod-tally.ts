@@ -26,9 +26,7 @@ export class PodTally {
   /** As a listener of a cache; bound. */
   readonly change = (key: string, current: Pod | undefined, previous: Pod | undefined): void => {
     const before = this.#kindOf.get(key);
-    if (before !== undefined && current !== undefined && previous !== undefined) {
-      if (isAlike(current, previous)) return;
-    }
+    if (before && current && previous && isAlike(current, previous)) return;
     if (before !== undefined) {
       before.count--;
       if (before.count === 0) this.#kinds.delete(before.name);

@@ -60,7 +60,7 @@ export class Ending {
       if (remote?.metadata.labels?.[LABEL_HOME_UID] === uid) return reclaim(remote, namespace, signal);
     }
     const status = isFinished(home) ? undefined : this.#endOf(home, last);
-    if (status !== undefined) return this.#show(home, status, signal);
+    if (status !== undefined) return this.#show(home, { status, isSaid: last !== undefined }, signal);
     await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
     this.#asked.set(podKey(home), { uid, at: this.#options.clock.monotonic() });
     return DONE;
@@ -90,13 +90,17 @@ export class Ending {
    * As a kubelet, whoever waits for the end of the pod (`kubectl wait`, the Job controller) sees how it ended before the
    * object goes; the next step deletes it.
    */
-  async #show(home: Pod, status: PodStatus, signal: AbortSignal): Promise<ReconcileResult> {
+  async #show(
+    home: Pod,
+    { status, isSaid }: { status: PodStatus; isSaid: boolean },
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
     const { putStatus, clock } = this.#options;
     try {
       await putStatus(home, status, signal);
     } catch (error) {
       // The foreign cluster may report what home cannot show; the pod ends nevertheless.
-      if (!hasCode(error, 'Invalid')) throw error;
+      if (!hasCode(error, 'Invalid') || !isSaid) throw error;
       await putStatus(home, endedStatus(home, timestamp(clock.now())), signal);
     }
     return DONE;
