@@ -1,4 +1,4 @@
-# The one image of Tributary: compiled JavaScript, its dependencies, Node.js, and the two host tools of the network
+# The one image of Tributary: the program in a few files, Node.js, and the two host tools of the network
 # roles (nft, wg), and wireguard-go for kernels without WireGuard. Nothing that installs or compiles is left in it.
 #
 #   buildah bud -t tributary .        (or docker, podman, kaniko)
@@ -19,15 +19,15 @@ RUN mkdir -p /out \
     else CGO_ENABLED=0 GOBIN=/out go install -trimpath -ldflags '-s -w' "golang.zx2c4.com/wireguard@${WIREGUARD_GO}" \
       && mv /out/wireguard /out/wireguard-go; fi
 
-# Apart from the build, so that a change of the sources leaves this layer, the larger one, as it is.
-# Types, source maps and programs for other runtimes are never loaded.
+# The packages that stay beside the program, see tools/build-program.ts: native code, and what finds it.
+# Apart from the build, so that a change of the sources leaves this layer as it is.
 FROM ${BASE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
- && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' -o -name '*.bare' \) -exec rm -f {} + \
- && rm -rf node_modules/netlink/prebuilds/linux-arm node_modules/netlink/prebuilds/linux-ia32 node_modules/netlink/src \
- && rm -f node_modules/.package-lock.json
+ && find node_modules -mindepth 1 -maxdepth 1 ! -name netlink ! -name node-gyp-build -exec rm -rf {} + \
+ && find node_modules -type f \( -name '*.d.ts' -o -name '*.map' \) -exec rm -f {} + \
+ && rm -rf node_modules/netlink/prebuilds/linux-arm node_modules/netlink/prebuilds/linux-ia32 node_modules/netlink/src
 
 # A quarter of the program is symbols, which nothing here reads. A base without strip(1) brings one along that has none.
 FROM ${GO_IMAGE} AS node
@@ -38,10 +38,10 @@ FROM ${BASE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
 COPY src ./src
 COPY web ./web
-COPY tools/build-page.ts ./tools/
+COPY tools/build-page.ts tools/build-program.ts tools/without-models.ts ./tools/
 RUN npm run build
 
 FROM ${RUNTIME_IMAGE}

@@ -1,4 +1,4 @@
-/** The product as its image has it: compiled from a checkout, and the flags with which it runs. */
+/** The product as its image has it: built from a checkout, and the flags with which it runs. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,17 @@ export interface Edit {
   readonly replace: string;
 }
 
-/** Compiles a copy of a checkout, with edits, into `directory`; returns the path of its main module. */
+/** Builds a copy of a checkout, with edits, in `directory`; returns the path of its main module. */
 export function compileProgram(
   directory: string,
   { checkout = repository, edits = [] }: { checkout?: string; edits?: readonly Edit[] } = {},
 ): string {
   mkdirSync(directory, { recursive: true });
-  for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json'])
+  const builder = join(checkout, 'tools/build-program.ts');
+  // A version of before that program is compiled file by file.
+  const isBuilt = existsSync(builder);
+  const configurations = ['tsconfig.json', ...(isBuilt ? [] : ['tsconfig.build.json'])];
+  for (const name of ['src', 'package.json', ...configurations])
     cpSync(join(checkout, name), join(directory, name), { recursive: true });
   const modules = join(directory, 'node_modules');
   if (!existsSync(modules)) symlinkSync(join(checkout, 'node_modules'), modules);
@@ -28,12 +32,11 @@ export function compileProgram(
     const path = join(directory, edit.file);
     writeFileSync(path, edited(readFileSync(path, 'utf8'), edit));
   }
-  const tsc = join(modules, '.bin', 'tsc');
-  const { status, stdout, stderr } = spawnSync(tsc, ['-p', 'tsconfig.build.json'], {
-    cwd: directory,
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`${checkout} cannot be compiled: ${stdout}${stderr}`);
+  const [command, args] = isBuilt
+    ? [process.execPath, [builder, directory]]
+    : [join(modules, '.bin', 'tsc'), ['-p', 'tsconfig.build.json']];
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: directory, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${checkout} cannot be built: ${stdout}${stderr}`);
   return join(directory, 'dist', 'main.js');
 }
 

@@ -18,10 +18,11 @@ const inputs = [
   'package.json',
   'package-lock.json',
   'tsconfig.json',
-  'tsconfig.build.json',
   'src',
   'web',
   'tools/build-page.ts',
+  'tools/build-program.ts',
+  'tools/without-models.ts',
 ];
 /** Older builds are only useful to go back to a commit. */
 const buildsKept = 3;

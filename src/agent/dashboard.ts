@@ -1,5 +1,6 @@
 /** The dashboard of the role `cluster`: the facts of its caches, people with their own tokens, and the listener. */
-import { fileURLToPath } from 'node:url';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { Board, type BoardOptions } from '../dashboard/board.ts';
 import { Visitor } from '../dashboard/visitor.ts';
@@ -17,8 +18,9 @@ interface DashboardOptions extends Pick<BoardOptions, 'caches' | 'pods'> {
   credentials: Pick<Credentials, 'server' | 'ca' | 'tlsServerName'>;
 }
 
-/** Built by `npm run build`; the same folder for the sources and for what is compiled from them. */
-const PAGE = fileURLToPath(new URL('../../dist/page', import.meta.url));
+/** Built by `npm run build`: beside the built program, or where that would be if the sources run. */
+const BUILT_PAGE = join(import.meta.dirname, 'page');
+const PAGE = existsSync(BUILT_PAGE) ? BUILT_PAGE : join(import.meta.dirname, '../../dist/page');
 
 /** In the order of their start; none where it is switched off. */
 export function dashboard({ parts, credentials, identity, caches, pods }: DashboardOptions): Component[] {

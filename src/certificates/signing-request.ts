@@ -13,7 +13,7 @@ export interface ParsedRequest extends CertificateSubject {
   other: string[];
 }
 
-type Library = typeof X509;
+type Library = typeof X509.default;
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 /** Ours have 600 characters; each further address adds 30. */

@@ -59,10 +59,10 @@ async function parseDocument(text: string): Promise<Fields> {
     document = JSON.parse(text);
   } catch {
     // Loaded only when needed: our own kubeconfigs are JSON, and the parser costs a few MB.
-    const { parse } = await import('yaml');
+    const { default: yaml } = await import('yaml');
     try {
       // No aliases (they can blow up a small text) and no key comparison (it is quadratic).
-      document = parse(text, { maxAliasCount: 0, uniqueKeys: false, logLevel: 'error' });
+      document = yaml.parse(text, { maxAliasCount: 0, uniqueKeys: false, logLevel: 'error' });
     } catch (error) {
       throw invalid(`not YAML: ${errorMessage(error).split('\n')[0]?.trim() ?? ''}`);
     }

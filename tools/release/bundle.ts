@@ -1,8 +1,9 @@
 /** The program for people as one file without dependencies. */
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 
 import type { BuildStamp } from '../../src/version.ts';
+import { withoutModels } from '../without-models.ts';
 
 /** The oldest Node.js that runs it. */
 export const OLDEST_NODE = 22;
@@ -16,32 +17,6 @@ const imageOnly: Plugin = {
     building.onResolve({ filter: /\/(?:agent\/roles|network\/host\/host)\.ts$/ }, ({ kind, importer }) =>
       kind === 'dynamic-import' && importer.includes('/src/cli/') ? { path: IMAGE_ONLY } : undefined,
     );
-  },
-};
-
-/** Of client-node only what reads a kubeconfig: it has 900 classes, one for each shape in the API of Kubernetes, which are parsed at each start. */
-const withoutModels: Plugin = {
-  name: 'without-models',
-  setup: (building) => {
-    building.onResolve({ filter: /^@kubernetes\/client-node$/ }, async ({ kind, resolveDir, pluginData }) => {
-      if (pluginData === 'whole') return undefined;
-      const whole = await building.resolve('@kubernetes/client-node', {
-        kind,
-        resolveDir,
-        pluginData: 'whole',
-      });
-      return { path: join(dirname(whole.path), 'config.js') };
-    });
-    building.onResolve({ filter: /^\.\/gen\/index\.js$/ }, ({ importer, resolveDir }) =>
-      importer.endsWith(join('client-node', 'dist', 'config.js'))
-        ? { path: join(resolveDir, 'gen'), namespace: 'parts' }
-        : undefined,
-    );
-    building.onLoad({ filter: /.*/, namespace: 'parts' }, ({ path }) => ({
-      resolveDir: path,
-      contents: `export { createConfiguration } from './configuration.js';
-        export { ServerConfiguration } from './servers.js';`,
-    }));
   },
 };
 

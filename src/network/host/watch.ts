@@ -12,7 +12,7 @@ export interface WatchOptions extends Basics {
   hasOurNeighbours: (index: number) => boolean;
 }
 
-/** Path of the program, compiled or not. */
+/** Path of the program: beside the built one (tools/build-program.ts), or beside this file. */
 const PROGRAM = join(import.meta.dirname, `watch-process${extname(import.meta.filename)}`);
 /** The program needs little memory, and runs on every node. */
 const FLAGS = ['--max-old-space-size=32', '--max-semi-space-size=1'];

@@ -56,7 +56,7 @@ export async function issueLeaf(
 
 /** It has always the same bytes: Ed25519 signatures are deterministic, and nothing in it depends on the time. */
 async function identityCertificate(
-  x509: typeof X509,
+  x509: typeof X509.default,
   signer: CertificateSigner,
 ): Promise<X509.X509Certificate> {
   return x509.X509CertificateGenerator.createSelfSigned({
