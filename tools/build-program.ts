@@ -17,8 +17,8 @@ import { withoutModels } from './without-models.ts';
  */
 export const BY_DEFAULT: readonly string[] = ['@peculiar/x509', 'multicast-dns', 'yaml'];
 
-/** Nothing is taken from them. */
-const FOR_EFFECT = ['reflect-metadata'];
+/** Nothing is taken from it: it is imported for its effect. */
+const FOR_EFFECT = 'reflect-metadata';
 
 /** Packages that stay beside the program: native code, and what finds it. */
 const BESIDE = ['netlink'];
@@ -64,7 +64,7 @@ function checkDefaults({ outputs }: Metafile): void {
   for (const { entryPoint = '', exports } of Object.values(outputs)) {
     const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(entryPoint)?.[1];
     const isWhole = exports.some((one) => one !== 'default');
-    if (name === undefined || isWhole || FOR_EFFECT.includes(name) || BY_DEFAULT.includes(name)) continue;
+    if (name === undefined || isWhole || name === FOR_EFFECT || BY_DEFAULT.includes(name)) continue;
     throw new Error(`import('${name}') has default only: take that, and add the package to BY_DEFAULT`);
   }
 }
