@@ -22,6 +22,8 @@ export interface HomeLeaseOptions extends Basics {
   homeAnswers: () => boolean;
   /** Of home; what this Lease notes of it, and it of this Lease. Default: nothing is noted. */
   history?: HomeHistory;
+  /** The foreign API server has taken a renewal. */
+  onRenewed?: () => void;
   /** The foreign cluster was restored from a backup. */
   onRestored?: () => void;
   random?: Random;
@@ -106,7 +108,10 @@ export class HomeLease implements Component {
     try {
       const lease = await this.#renew(deadline.signal);
       this.#failures = 0;
-      if (lease !== undefined) return Math.min(INTERVAL_MS, durationMs(lease) / 3);
+      if (lease !== undefined) {
+        this.#options.onRenewed?.();
+        return Math.min(INTERVAL_MS, durationMs(lease) / 3);
+      }
       this.#return.unguarded();
       return spreadMs(Math.min(SLOWEST_LOOK_MS, FIRST_LOOK_MS * 2 ** Math.min(this.#looks++, 10)), random);
     } catch (error) {

@@ -324,6 +324,7 @@ export class Provider {
       identity: this.nodeName,
       homeAnswers,
       ...(history !== undefined && { history }),
+      onRenewed: () => this.contact.answered(),
       onRestored: () => this.restores.foreignRestored(),
       clock,
       log: log.named('home-lease'),

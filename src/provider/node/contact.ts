@@ -33,12 +33,15 @@ interface ContactOptions extends Basics {
   awayAfterSeconds?: () => number | undefined;
 }
 
-/** Silence may begin right after an answer. With what follows, it is told within 5 s after the time of grace. */
-const PROBE_EVERY_MS = 2_000;
+/**
+ * Silence may begin right after an answer, and is counted from the first probe that meets it. With the probe that decides, it is told
+ * within 5 s after the time of grace. Between two renewals of the home's Lease, which are answers too, two probes are enough.
+ */
+const PROBE_EVERY_MS = 3_400;
 const PROBE_IN_GRACE_MS = 1_000;
 const PROBE_WHEN_AWAY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** A probe near the end of the time of grace, and the one after it, which decides, get so long at least. */
+/** The probe after the time of grace, which decides, gets so long; none begins within so long before it. */
 const LEAST_TIMEOUT_MS = 1_000;
 
 const NO_ANSWER = 'the foreign API server has not answered in time';
@@ -91,6 +94,8 @@ export class ForeignContact implements Component {
   readonly #background = new Background();
   readonly stop: Background['stop'] = this.#background.stop;
   #wake: (() => void) | undefined;
+  /** Why the present pause has ended early. */
+  #woken: 'asked' | 'answered' | undefined;
 
   constructor(options: ContactOptions) {
     this.#options = options;
@@ -108,6 +113,14 @@ export class ForeignContact implements Component {
 
   /** Ask now, for example because the credential has changed. */
   probe(): void {
+    this.#woken = 'asked';
+    this.#wake?.();
+  }
+
+  /** Another request with the same credential was answered, which is as good as a probe: the next one can wait. */
+  answered(): void {
+    if (!this.#state.ok || this.#failure !== undefined || this.#woken !== undefined) return;
+    this.#woken = 'answered';
     this.#wake?.();
   }
 
@@ -140,11 +153,20 @@ export class ForeignContact implements Component {
   /** Between two probes. While the last one has failed, it counts. */
   async #rest(signal: AbortSignal): Promise<void> {
     if (this.#failure === undefined) {
-      await this.#pause(PROBE_EVERY_MS, signal);
+      this.#woken = undefined;
+      await this.#untilDue(signal);
       return;
     }
-    const ms = this.#state.ok ? Math.min(PROBE_IN_GRACE_MS, this.#leftMs) : PROBE_WHEN_AWAY_MS;
+    const isNearEnd = this.#leftMs < PROBE_IN_GRACE_MS + LEAST_TIMEOUT_MS;
+    const inGraceMs = isNearEnd ? this.#leftMs : PROBE_IN_GRACE_MS;
+    const ms = this.#state.ok ? inGraceMs : PROBE_WHEN_AWAY_MS;
     await this.#silence.during(ms, async () => this.#pause(ms, signal));
+  }
+
+  /** An answer to another request puts the next probe off once: what is read by a probe is proved by nothing else. */
+  async #untilDue(signal: AbortSignal): Promise<void> {
+    await this.#pause(PROBE_EVERY_MS, signal);
+    if (this.#woken === 'answered' && !signal.aborted) await this.#pause(PROBE_EVERY_MS, signal);
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {

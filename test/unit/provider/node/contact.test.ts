@@ -102,7 +102,7 @@ test.each([5, 20, 60])(
     await clock.until('away', () => contact.state.away, 120_000);
     const afterMs = clock.monotonic() - since;
     expect(afterMs).toBeGreaterThanOrEqual(grace * 1000);
-    expect(afterMs).toBeLessThan(grace * 1000 + 4_000);
+    expect(afterMs).toBeLessThan(grace * 1000 + 4_500);
     expect(changes).toEqual(['false true ForeignClusterUnreachable']);
     await clock.advance(60_000);
     expect(changes).toHaveLength(1);
@@ -112,6 +112,46 @@ test.each([5, 20, 60])(
     await close();
   },
 );
+
+test('silence that begins right after the answer to another request is told as soon', async () => {
+  const { clock, api, contact, close } = await inContact(20);
+  // Just before the next probe, which is put off.
+  await clock.advance(3_300);
+  contact.answered();
+  const since = clock.monotonic();
+  const end = api.fault({ times: 999, stall: true });
+  await clock.until('away', () => contact.state.away, 120_000);
+  const afterMs = clock.monotonic() - since;
+  expect(afterMs).toBeGreaterThanOrEqual(20_000);
+  expect(afterMs).toBeLessThan(24_500);
+  end();
+  await close();
+});
+
+test('answers to other requests save probes, but never more than one in a row', async () => {
+  const { clock, api, contact, close } = await inContact(20);
+  let count = 0;
+  const probes = (): number => count;
+  api.fault({ match: ({ path }) => path.endsWith('/pods') && ++count < 0 });
+  const during = async (everyMs: number): Promise<number> => {
+    const before = probes();
+    for (let ms = 0; ms < 60_000; ms += everyMs) {
+      await clock.advance(everyMs);
+      contact.answered();
+    }
+    return probes() - before;
+  };
+  expect(await during(60_000)).toBe(17);
+  expect(await during(10_000)).toBe(12);
+  expect(await during(1_000)).toBeGreaterThanOrEqual(9);
+  // Whoever asks for one gets it.
+  contact.answered();
+  const before = probes();
+  contact.probe();
+  await clock.advance(100);
+  expect(probes()).toBe(before + 1);
+  await close();
+});
 
 test('gaps shorter than the time of grace change nothing, however many there are', async () => {
   const { clock, api, changes, close } = await inContact(20);
