@@ -62,7 +62,7 @@ async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Age
     { registry, leading: () => election.leading },
   );
   // Tunnels before discovery, which waits for the sockets of all interfaces.
-  const lan = lanComponents(parts, { home: acting, caches: shared, metrics });
+  const lan = lanComponents(parts, { home: acting, caches: shared, metrics, host });
   holder.lifecycle = lifecycleOf(
     [ops, followSettings(parts, shared), hostComponent(host), ...caches, election, fence, ...active, ...lan],
     parts,

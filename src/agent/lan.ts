@@ -8,13 +8,21 @@ import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import type { HostNetwork } from '../network/host/host-config.ts';
 import type { AgentParts } from './parts.ts';
 
 /** LAN discovery, in the order of its start: a ConfigMap says what is announced; clusters that are seen are written. */
 export function lanComponents(
   parts: AgentParts,
-  { home, caches, metrics }: { home: KubeClient; caches: Caches; metrics: ControllerMetrics },
+  given: {
+    home: KubeClient;
+    caches: Caches;
+    metrics: ControllerMetrics;
+    /** Whose changes are told. Default: interfaces are read again and again. */
+    host?: HostNetwork;
+  },
 ): Component[] {
+  const { home, caches, metrics, host } = given;
   const { config, clock, log } = parts;
   const announcements = caches.of(configMaps, {
     list: {
@@ -28,6 +36,7 @@ export function lanComponents(
     log: log.named('lan'),
     ttlSeconds: config.lanTtlSeconds,
     ...(config.lanInterfaces.length > 0 && { interfaces: config.lanInterfaces }),
+    ...(host && { onHostChange: (listener: () => void) => host.onChange(listener) }),
   });
   const writer = new SightingWriter({
     client: home,

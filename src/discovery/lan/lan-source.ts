@@ -29,6 +29,8 @@ export interface LanSourceOptions extends Basics {
   listInterfaces?: () => LanInterface[];
   /** All interfaces of this host, also those on which we do not speak. */
   listAllInterfaces?: () => LanInterface[];
+  /** Calls back after interfaces or addresses of this host may have changed. Default: nobody tells. */
+  onHostChange?: (listener: () => void) => () => void;
 }
 
 const DEFAULT_TTL_SECONDS = 120;
@@ -37,8 +39,10 @@ const MAX_CANDIDATES = 1000;
 
 const MAX_ENDPOINTS = 8;
 
-/** How often interfaces are read: how soon a cable that was plugged in is noticed. */
+/** How often interfaces are read: how soon a cable that was plugged in is noticed, and how often at most while the host changes. */
 const FOLLOW_MS = 2000;
+/** Where changes of the host are told, and nobody has told of one. */
+const FOLLOW_UNTOLD_MS = 60_000;
 /** RFC 6762, 8.1: after so many conflicts in this time, we wait before each further claim. */
 const CONFLICTS = { count: 15, withinMs: 10_000, waitMs: 5000 };
 
@@ -61,6 +65,9 @@ export class LanSource implements CandidateSource {
   #conflictsAt: number[] = [];
   #cancelFollow = (): void => undefined;
   #following: Promise<void> = Promise.resolve();
+  #isFollowing = false;
+  #hasChanged = false;
+  #unlisten = (): void => undefined;
   #running = false;
 
   constructor(options: LanSourceOptions) {
@@ -83,6 +90,7 @@ export class LanSource implements CandidateSource {
 
   async start(): Promise<void> {
     this.#running = true;
+    this.#unlisten = this.#options.onHostChange?.(() => this.#changed()) ?? this.#unlisten;
     this.#following = this.#follow();
     await this.#following;
   }
@@ -90,6 +98,7 @@ export class LanSource implements CandidateSource {
   /** Says goodbye on all links. */
   async stop(): Promise<void> {
     this.#running = false;
+    this.#unlisten();
     this.#cancelFollow();
     await this.#following;
     await Promise.all([...this.#segments.values()].map(async (segment) => segment.close()));
@@ -146,8 +155,10 @@ export class LanSource implements CandidateSource {
   }
 
   async #follow(): Promise<void> {
-    const { clock, log, interfaces } = this.#options;
+    const { log, interfaces } = this.#options;
     const { listInterfaces = () => lanInterfaces(interfaces) } = this.#options;
+    this.#hasChanged = false;
+    this.#isFollowing = true;
     try {
       const now = listInterfaces();
       this.#onLinkTests = undefined;
@@ -161,10 +172,26 @@ export class LanSource implements CandidateSource {
     } catch (error) {
       log.warn('network interfaces could not be followed', { error: errorMessage(error) });
     }
-    if (!this.#running) return;
-    this.#cancelFollow = clock.after(FOLLOW_MS, () => {
+    this.#isFollowing = false;
+    if (this.#running) this.#followLater();
+  }
+
+  #followLater(): void {
+    const { clock, onHostChange } = this.#options;
+    const isTroubled = [...this.#segments.values()].some((segment) => segment.isTroubled);
+    const isQuiet = onHostChange !== undefined && !this.#hasChanged && !isTroubled;
+    this.#cancelFollow = clock.after(isQuiet ? FOLLOW_UNTOLD_MS : FOLLOW_MS, () => {
       this.#following = this.#follow();
     });
+  }
+
+  /** Pods come and go on a busy host: not every change is worth a look of its own. */
+  #changed(): void {
+    if (this.#hasChanged) return;
+    this.#hasChanged = true;
+    if (this.#isFollowing) return;
+    this.#cancelFollow();
+    this.#followLater();
   }
 
   #segment(iface: LanInterface): Segment {

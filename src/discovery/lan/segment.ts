@@ -62,6 +62,11 @@ export class Segment {
     return this.#iface;
   }
 
+  /** A link could not be opened, and is to be tried again. */
+  get isTroubled(): boolean {
+    return [...this.#problems.keys()].some((family) => hasFamily(this.#iface, family));
+  }
+
   /** Opens links that are not open, and opens all anew where addresses have changed. What was seen stays until it expires. */
   async follow(iface: LanInterface): Promise<void> {
     if (interfaceKey(iface) !== interfaceKey(this.#iface)) {

@@ -129,9 +129,45 @@ describe('interfaces', () => {
     expect(told).toEqual([ROME]);
   });
 
-  test('one that cannot be opened is tried again, and said', async () => {
+  test('where the host tells of its changes, they are read after one, and else once in a minute', async () => {
+    const told = new Set<() => void>();
+    let looks = 0;
+    rig.make({
+      listInterfaces: () => (looks++, rig.interfaces),
+      onHostChange: (listener) => {
+        told.add(listener);
+        return () => told.delete(listener);
+      },
+    });
+    const during = async (ms: number): Promise<number> => {
+      const before = looks;
+      await rig.clock.advance(ms);
+      return looks - before;
+    };
+    await rig.settle();
+    expect(await during(600_000)).toBe(10);
+    rig.interfaces = [...rig.interfaces, onlyInterface('10.0.1.1', 'eth1')];
+    told.forEach((tell) => tell());
+    expect(await during(2000)).toBe(1);
+    expect(rig.wire.sent.some(({ from }) => from.address === '10.0.1.1')).toBe(true);
+    // One that changes all the time is read no more often than one that tells nothing.
+    const before = looks;
+    for (let ms = 0; ms < 20_000; ms += 100) {
+      told.forEach((tell) => tell());
+      await rig.clock.advance(100);
+    }
+    expect(looks - before).toBe(10);
+    await rig.source.stop();
+    expect(told.size).toBe(0);
+  });
+
+  test.each([
+    ['is tried again, and said', {}],
+    ['is tried again as soon where the host tells of its changes', { onHostChange: () => () => undefined }],
+  ])('one that cannot be opened %s', async (_what, options) => {
     let broken = true;
     rig.make({
+      ...options,
       openLink: async (...args) => {
         if (broken) throw new Error('no such device');
         return rig.wire.open(...args);
