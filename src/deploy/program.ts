@@ -126,9 +126,10 @@ function forgeContainer({ image, args, ports, memoryLimit, env = [] }: Program):
     resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: memoryLimit } },
     // On a busy node the process gets no more CPU than it requests: a start of seconds then takes minutes. If the kubelet killed
     // it for that, it would start again and again for ever.
-    startupProbe: probe('/livez', 5, 60),
-    livenessProbe: probe('/livez', 10, 6),
-    readinessProbe: probe('/readyz', 5, 2),
+    startupProbe: probe('/livez?start', 1, 300),
+    // Each probe wakes a process at rest. Who has just started is Ready at once: `?start` waits for that, for a minute at most.
+    livenessProbe: probe('/livez', 20, 3),
+    readinessProbe: probe('/readyz', 10, 2),
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,

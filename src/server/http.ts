@@ -5,3 +5,11 @@ import type http from 'node:http';
  * their first use bring undici and compression along, several MiB in each process.
  */
 export const createServer: typeof http.createServer = process.getBuiltinModule('node:http').createServer;
+
+/**
+ * Sets the header Date, which `node:http` else does by itself: it remembers the text for the rest of the second, by a timer, which wakes
+ * a process at rest once more for each answer.
+ */
+export function setDate(response: http.ServerResponse, now: number = Date.now()): void {
+  response.setHeader('Date', new Date(now).toUTCString());
+}

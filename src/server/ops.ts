@@ -1,11 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { errorMessage } from '../lib/errors.ts';
-import { systemClock } from '../lib/clock.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { Arrivals } from './arrivals.ts';
-import { createServer } from './http.ts';
+import { createServer, setDate } from './http.ts';
 import { close, listen, portOf } from './listening.ts';
 
 /** Something that must hold; the answer is what is wrong, undefined when nothing is. */
@@ -33,7 +33,11 @@ export interface OpsServerOptions {
   /** Name of a component whose start may last although all is in order, as when a standby waits to lead. */
   waiting?: string;
   log: Logger;
+  clock?: Clock;
 }
+
+/** For so long after the start, `?start` says no until all is ready. */
+const STARTING_MS = 60_000;
 
 /** A probe that finds no place would end a process in which nothing is wrong. */
 const ARRIVALS = { silent: 64, waiting: 64 };
@@ -42,11 +46,15 @@ const ARRIVALS = { silent: 64, waiting: 64 };
 export class OpsServer implements Component {
   readonly name = 'ops server';
   readonly #options: OpsServerOptions;
-  readonly #arrivals = new Arrivals({ clock: systemClock, limits: ARRIVALS });
+  readonly #clock: Clock;
+  readonly #arrivals: Arrivals;
   #server: Server | undefined;
+  #startedAt = 0;
 
   constructor(options: OpsServerOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#arrivals = new Arrivals({ clock: this.#clock, limits: ARRIVALS });
   }
 
   /** The port that is listened on; undefined unless started. */
@@ -57,6 +65,7 @@ export class OpsServer implements Component {
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { host, port, log } = this.#options;
+    this.#startedAt = this.#clock.monotonic();
     const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
         log.warn('ops request failed', { error: errorMessage(error) });
@@ -75,21 +84,31 @@ export class OpsServer implements Component {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { registry, live, ready } = this.#options;
+    const { registry, live } = this.#options;
     if (request.method !== 'GET' && request.method !== 'HEAD') return reply(response, 405, 'GET only\n');
-    switch (request.url?.split('?', 1)[0]) {
+    const [path, query] = request.url?.split('?', 2) ?? [];
+    switch (path) {
       case '/metrics':
         return reply(response, 200, await registry.metrics(), registry.contentType);
       case '/livez':
       case '/healthz':
-        return health(response, live);
+        return health(response, query === 'start' && this.#isStarting ? this.#ready() : live);
       case '/readyz':
-        return health(response, [{ name: 'startup', check: () => this.#startup() }, ...live, ...ready]);
+        return health(response, this.#ready());
       case '/debug/components':
         return reply(response, 200, this.#components(), 'application/json');
       default:
         return reply(response, 404, 'not found\n');
     }
+  }
+
+  get #isStarting(): boolean {
+    return this.#clock.monotonic() - this.#startedAt < STARTING_MS;
+  }
+
+  #ready(): HealthCheck[] {
+    const { live, ready } = this.#options;
+    return [{ name: 'startup', check: () => this.#startup() }, ...live, ...ready];
   }
 
   #startup(): string | undefined {
@@ -134,6 +153,7 @@ function reply(
   contentType = 'text/plain; charset=utf-8',
 ): void {
   if (response.destroyed || response.headersSent) return;
+  setDate(response);
   response.writeHead(status, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(text) });
   response.end(text);
 }

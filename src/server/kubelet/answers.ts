@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 
+import { setDate } from '../http.ts';
 import type { PodLocation } from './backend.ts';
 import type { PodPath } from './pod-path.ts';
 
@@ -20,6 +21,7 @@ export function send(
   text: string | Buffer,
 ): void {
   if (response.destroyed || response.headersSent) return;
+  setDate(response);
   response.writeHead(status, {
     'Content-Type': contentType,
     'X-Content-Type-Options': 'nosniff',

@@ -96,7 +96,8 @@ test('a start that takes minutes on a busy node is not killed', () => {
   );
   expect(deployments).toHaveLength(2);
   for (const deployment of deployments) {
-    const startupProbe = { httpGet: { path: '/livez', port: 'ops' }, periodSeconds: 5, failureThreshold: 60 };
+    const httpGet = { path: '/livez?start', port: 'ops' };
+    const startupProbe = { httpGet, periodSeconds: 1, failureThreshold: 300 };
     expect(deployment).toMatchObject({ spec: { template: { spec: { containers: [{ startupProbe }] } } } });
   }
 });

@@ -1,8 +1,11 @@
+import { createHook } from 'node:async_hooks';
+
 import { afterEach, expect, test } from '@jest/globals';
 import { Counter, Registry } from 'prom-client';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { OpsServer } from '../../../src/server/ops.ts';
 import type { ComponentStates } from '../../../src/server/ops.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 let server: OpsServer;
 afterEach(async () => server.stop());
@@ -10,7 +13,10 @@ afterEach(async () => server.stop());
 const states: { now: ComponentStates } = { now: { order: ['a', 'b', 'c'], starting: undefined } };
 const wrong: { live: string | undefined; ready: string | undefined } = { live: undefined, ready: undefined };
 
+let clock: FakeClock;
+
 async function start(): Promise<void> {
+  clock = new FakeClock();
   const registry = new Registry();
   new Counter({ name: 'things_total', help: 'Things.', registers: [registry] }).inc(2);
   server = new OpsServer({
@@ -31,6 +37,7 @@ async function start(): Promise<void> {
     components: () => states.now,
     waiting: 'c',
     log: silentLogger,
+    clock,
   });
   await server.start(new AbortController().signal);
 }
@@ -73,6 +80,38 @@ test('one that waits to lead is ready', async () => {
   expect(await ask('/readyz')).toEqual([200, 'ok\n']);
   states.now = { order: ['a', 'b', 'c', 'd'], starting: 'd' };
   expect(await ask('/readyz')).toEqual([503, 'startup: starting d\n']);
+});
+
+test('whoever asks about the start hears of it until it is over, but for a minute only', async () => {
+  await start();
+  wrong.live = undefined;
+  states.now = { order: ['a', 'b', 'c'], starting: 'b' };
+  expect(await ask('/livez?start')).toEqual([503, 'startup: starting b\n']);
+  expect(await ask('/livez')).toEqual([200, 'ok\n']);
+  await clock.advance(59_000);
+  expect(await ask('/livez?start')).toEqual([503, 'startup: starting b\n']);
+  await clock.advance(1_000);
+  expect(await ask('/livez?start')).toEqual([200, 'ok\n']);
+  expect(await ask('/readyz')).toEqual([503, 'startup: starting b\n']);
+  wrong.live = 'stuck';
+  expect(await ask('/livez?start')).toEqual([503, 'loop: stuck\n']);
+  wrong.live = undefined;
+  states.now = { order: ['a', 'b', 'c'], starting: undefined };
+});
+
+test('an answer says when it was given, and leaves no timer that wakes the process', async () => {
+  await start();
+  const timers: string[] = [];
+  const hook = createHook({
+    init: (_id, type) => {
+      const stack = type === 'Timeout' ? (new Error().stack ?? '') : '';
+      if (stack.includes('utcDate')) timers.push(stack);
+    },
+  }).enable();
+  const response = await fetch(`http://127.0.0.1:${server.port ?? 0}/readyz`);
+  hook.disable();
+  expect(Math.abs(Date.parse(response.headers.get('date') ?? '') - Date.now())).toBeLessThan(60_000);
+  expect(timers).toEqual([]);
 });
 
 test('a port that is taken fails the start', async () => {
