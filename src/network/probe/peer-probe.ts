@@ -1,6 +1,7 @@
 import { type Random, spreadMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
+import { onGridMs } from '../../lib/grid.ts';
 import { innerMtu, narrowed, nextSizes, type SearchState, SMALLEST_MTU } from './path-mtu.ts';
 import type { ProbeClient, Question } from './probe-client.ts';
 
@@ -158,8 +159,8 @@ export class PeerProbe {
     const { intervalMs, random, isFlowing } = this.#options;
     if (isFlowing()) return began + spreadMs(intervalMs * 1.2, random);
     if (!this.isCalm) return began + intervalMs;
-    const grid = intervalMs * QUIET.gridOfInterval;
-    return Math.floor((began + intervalMs * QUIET.intervals) / grid) * grid;
+    const monotonic = (): number => began;
+    return began + onGridMs({ monotonic }, intervalMs * QUIET.intervals, intervalMs * QUIET.gridOfInterval);
   }
 
   /**

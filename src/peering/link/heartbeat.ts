@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts';
+import { onGridMs } from '../../lib/grid.ts';
 
 export interface HeartbeatOptions {
   clock: Clock;
@@ -12,12 +13,25 @@ export interface HeartbeatOptions {
   dead: () => void;
 }
 
-/** Asks now and then whether the other end is there, and measures how long the answer takes. */
+/** All links of a process share a grid, so that many wake it hardly more often than one. Part of the interval. */
+const GRID = 0.5;
+/** One of so many pings is sent even if the other end asks: how long an answer takes is shown. */
+const MEASURED = 12;
+
+/**
+ * Asks now and then whether the other end is there, and measures how long the answer takes. While the other end asks, that is a sign
+ * of life as good, and one of both is enough. When it does not any more, that is the first miss.
+ */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #cancel = (): void => undefined;
   #pingedAt: number | undefined;
   #missed = 0;
+  /** Since the last beat. */
+  #wasAsked = false;
+  /** The other end asks instead of us. */
+  #listens = false;
+  #beats = 0;
   #rttMs: number | undefined;
   readonly #probes = new Set<(alive: boolean) => void>();
 
@@ -60,6 +74,11 @@ export class Heartbeat {
     this.#settle(true);
   }
 
+  /** The other end has asked. */
+  asked(): void {
+    this.#wasAsked = true;
+  }
+
   /** Called when something has come that is no answer to a ping. */
   heard(): void {
     this.#missed = 0;
@@ -75,14 +94,22 @@ export class Heartbeat {
     this.#options.ping();
   }
 
-  /** Schedules one ping at a time: a process that stood still for long counts one miss and not many. */
+  /** Schedules one beat at a time: a process that stood still for long counts one miss and not many. */
   #schedule(): void {
-    const { clock, intervalMs, misses, isDeaf, dead } = this.#options;
-    this.#cancel = clock.after(intervalMs, () => {
-      if (this.#pingedAt !== undefined && !isDeaf()) this.#missed++;
-      if (this.#missed >= misses) return dead();
-      this.#ping();
-      this.#schedule();
-    });
+    const { clock, intervalMs } = this.#options;
+    this.#cancel = clock.after(onGridMs(clock, intervalMs, intervalMs * GRID), () => this.#beat());
+  }
+
+  #beat(): void {
+    const { misses, isDeaf, dead } = this.#options;
+    const wasAsked = this.#wasAsked;
+    this.#wasAsked = false;
+    const isMiss = this.#pingedAt !== undefined || (this.#listens && !wasAsked);
+    if (isMiss && !isDeaf()) this.#missed++;
+    if (this.#missed >= misses) return dead();
+    this.#beats += 1;
+    this.#listens = wasAsked && !isMiss && this.#beats % MEASURED !== 0;
+    if (!this.#listens) this.#ping();
+    this.#schedule();
   }
 }

@@ -154,7 +154,10 @@ export class Link {
     );
     channel.open({
       message: (text) => this.#received(text),
-      ping: () => this.#throttle.took(0),
+      ping: () => {
+        this.#throttle.took(0);
+        this.#heartbeat.asked();
+      },
       pong: () => this.#heartbeat.pong(),
       closed: (end) => this.#closed(end),
     });

@@ -2,6 +2,7 @@ import type { WebSocket } from 'ws';
 import type { Random } from '../../lib/backoff.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { onGridMs } from '../../lib/grid.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { LogFields } from '../../lib/log.ts';
@@ -331,7 +332,8 @@ export class LinkRegistry implements PeerLinks, Component {
 
   /** Ends links that we have dialled once neither side wants anything and nobody wants the link for itself. */
   #scheduleReap(): void {
-    this.#cancelReap = this.#options.clock.after(this.#options.reapMs ?? REAP_MS, () => {
+    const { clock, reapMs = REAP_MS } = this.#options;
+    this.#cancelReap = clock.after(onGridMs(clock, reapMs, reapMs / 2), () => {
       const unneeded = new Set<Link>();
       for (const { active, peer } of this.#slots.values()) {
         const isWanted = active?.dialledBy !== 'Us' || this.#targets.wants(peer.clusterID);

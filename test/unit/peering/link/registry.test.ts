@@ -346,7 +346,8 @@ test('a link that we dialled ends when nobody wants anything, and not before', a
     ...systemClock,
     after: (ms, callback) =>
       systemClock.after(ms, () => {
-        if (ms === 50) looks++;
+        // On a grid: a little more or less than 50.
+        if (ms > 30 && ms < 65) looks++;
         callback();
       }),
   };
