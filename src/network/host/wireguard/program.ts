@@ -3,16 +3,14 @@
  * line at the end of each; keys in hexadecimal. `wg` speaks it as well; a program that is started for each question costs some
  * milliseconds of CPU, and the gateway asks each second.
  */
-import { createConnection, type Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 
-import { TributaryError } from '../../../lib/errors.ts';
+import { errorMessage, TributaryError } from '../../../lib/errors.ts';
 import { type Change, checkLink } from './changes.ts';
+import { Conversation } from './conversation.ts';
 import type { PeerState, WireGuardState } from './dump.ts';
 
 const DIRECTORY = '/var/run/wireguard';
-const ANSWER_MS = 5000;
-const LARGEST_ANSWER = 64 * 2 ** 20;
 const KEY_BYTES = 32;
 const NO_KEY = '0'.repeat(2 * KEY_BYTES);
 
@@ -30,36 +28,18 @@ export async function setProgram(link: string, changes: readonly Change[]): Prom
   return true;
 }
 
-async function ask(link: string, question: string): Promise<string | undefined> {
-  const socket = await connected(`${DIRECTORY}/${checkLink(link)}.sock`);
-  if (socket === undefined) return undefined;
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const fail = (why: string): void =>
-    reject(new TributaryError('Unavailable', `WireGuard: link ${link}: wireguard-go ${why}`));
-  let answer = '';
-  socket.setEncoding('latin1').setTimeout(ANSWER_MS, () => fail('does not answer'));
-  socket.on('error', () => fail('has ended'));
-  socket.on('close', () => fail('has ended'));
-  socket.on('data', (text: string) => {
-    answer += text;
-    if (answer.length > LARGEST_ANSWER) fail('answers too much');
-    if (answer.endsWith('\n\n')) resolve(answer);
-  });
-  socket.write(question);
-  try {
-    return await promise;
-  } finally {
-    socket.destroy();
-  }
-}
+/** Kept for as long as this process lives; there are as many as WireGuard links. */
+const conversations = new Map<string, Conversation>();
 
 /** Whatever keeps us from it, `wg` finds words for it. */
-async function connected(path: string): Promise<Socket | undefined> {
-  const { promise, resolve } = Promise.withResolvers<Socket | undefined>();
-  const socket = createConnection(path);
-  socket.once('connect', () => resolve(socket));
-  socket.once('error', () => resolve(undefined));
-  return promise;
+async function ask(link: string, question: string): Promise<string | undefined> {
+  const conversation = conversations.get(link) ?? new Conversation(`${DIRECTORY}/${checkLink(link)}.sock`);
+  conversations.set(link, conversation);
+  try {
+    return await conversation.ask(question);
+  } catch (error) {
+    throw new TributaryError('Unavailable', `WireGuard: link ${link}: wireguard-go ${errorMessage(error)}`);
+  }
 }
 
 /** The pairs of an answer that says that all is well. */
