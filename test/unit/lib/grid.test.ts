@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 
 import { onGridMs } from '../../../src/lib/grid.ts';
+import { fc } from '../../support/property.ts';
 
 const at = (ms: number): { monotonic: () => number } => ({ monotonic: () => ms });
 
