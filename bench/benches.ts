@@ -12,6 +12,7 @@ import { restartBench } from './pods/restart-bench.ts';
 import { singleBench } from './pods/single-bench.ts';
 import { steadyBench } from './pods/steady-bench.ts';
 import { reachBench } from './reach.ts';
+import { scaleBench } from './scale/scale-bench.ts';
 import { slicesBench } from './slices.ts';
 import { startBench } from './start/start-bench.ts';
 import { watchBench } from './watch/watch-bench.ts';
@@ -22,6 +23,7 @@ export const BENCHES: readonly Bench[] = [
   singleBench,
   restartBench,
   namespacesBench,
+  scaleBench,
   slicesBench,
   accessBench,
   peeringBench,

@@ -73,7 +73,8 @@ const isBelow = (key: string, prefixes: readonly string[]): boolean => {
   return prefixes.some((prefix) => text.startsWith(prefix));
 };
 
-function batches(changes: readonly Change[]): Change[][] {
+/** In the order of the changes; each is small enough for one transaction. */
+export function batches(changes: readonly Change[]): Change[][] {
   const all: Change[][] = [];
   let bytes = 0;
   for (const change of changes) {
@@ -90,7 +91,8 @@ function batches(changes: readonly Change[]): Change[][] {
   return all;
 }
 
-const operation = ({ key, value }: Change): object =>
+/** Of a transaction. */
+export const operation = ({ key, value }: Change): object =>
   value === undefined ? { request_delete_range: { key } } : { request_put: { key, value } };
 
 /** Of its client port, as the caller reaches it. */

@@ -30,3 +30,13 @@ export function describeMachine(): Machine {
 
 /** Load average of the last minute. */
 export const loadNow = (): number => Number((loadavg()[0] ?? 0).toFixed(1));
+
+/** Why so much memory (MiB) is not to be had now. */
+export function freeMemoryProblem(
+  wantedMiB: number,
+  meminfo: string = readFileSync('/proc/meminfo', 'utf8'),
+): string | undefined {
+  const available = Number(/^MemAvailable:\s+(\d+) kB$/mu.exec(meminfo)?.[1] ?? Number.NaN) / 1024;
+  if (available >= wantedMiB) return undefined;
+  return `about ${Math.round(wantedMiB)} MiB are needed, and ${Math.round(available)} MiB are available`;
+}

@@ -44,6 +44,10 @@ export interface BedOptions {
   readonly reflection?: ReflectionRule[];
   /** Both API servers tell who asks for what. Default: no. */
   readonly audit?: boolean;
+  /** Virtual nodes of ours, each with a namespace of its name. Default: one, `agent`. */
+  readonly agents?: readonly string[];
+  /** Both API servers keep what they store as JSON, so that it can be read and written in etcd. Default: as they do, Protobuf. */
+  readonly storesJson?: boolean;
   /** A Tunnel says that the networks are joined. No packet uses it. Default: no. */
   readonly network?: boolean;
 }
@@ -88,13 +92,13 @@ export class Bed {
   }
 
   static async up(options: BedOptions): Promise<Bed> {
-    const { name, progress = () => {}, foreignNodes = FOREIGN_NODES, audit = false } = options;
+    const { name, progress = () => {}, foreignNodes = FOREIGN_NODES } = options;
     const lab = await Lab.fresh({
       name,
       workload: 'kwok',
       clusters: [{ name: 'home' }, { name: 'foreign', nodes: foreignNodes }].map((cluster) => ({
         ...cluster,
-        ...(audit && { flags: { 'kube-apiserver': auditOf(name, cluster.name).flags } }),
+        flags: { 'kube-apiserver': apiServerFlags(options, cluster.name) },
       })),
       progress,
     });
@@ -147,12 +151,16 @@ export class Bed {
   }
 
   /** The same, or the program of the other checkout in its place, started by the caller. @param nodeFlags further ones of Node.js */
-  async restartable(which: 'agent' | 'before', nodeFlags: readonly string[]): Promise<Restartable> {
+  async restartable(
+    which: 'agent' | 'before',
+    nodeFlags: readonly string[],
+    node: MirrorName = 'agent',
+  ): Promise<Restartable> {
     const program = which === 'agent' ? this.#agentCommand(nodeFlags) : this.#beforeCommand(nodeFlags);
-    const { command, opsPort } = await this.#peer('agent', program);
+    const { command, opsPort } = await this.#peer(node, program);
     return {
       opsUrl: `http://127.0.0.1:${opsPort}`,
-      start: (environment) => this.#launch('agent', command, environment),
+      start: (environment) => this.#launch(node, command, environment),
     };
   }
 
@@ -248,10 +256,15 @@ export class Bed {
     return this.#options.mostPods ?? MOST_PODS;
   }
 
+  /** Those that a program of ours serves. */
+  get #ours(): MirrorName[] {
+    const { before, agents = ['agent'] } = this.#options;
+    return [...agents, ...(before === undefined ? [] : ['before'])];
+  }
+
   /** Namespaces at home whose pods run in tenants over there. */
   get #mirrors(): MirrorName[] {
-    const { before, others = [] } = this.#options;
-    return ['agent', 'null', ...(before === undefined ? [] : ['before']), ...others.map(({ name }) => name)];
+    return [...this.#ours, 'null', ...(this.#options.others ?? []).map(({ name }) => name)];
   }
 
   get #namespaces(): [ClusterName, MirrorName[]][] {
@@ -272,13 +285,13 @@ export class Bed {
       const objects = names.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
       this.apply(cluster, list(objects));
     }
-    const where = ['--namespace', tenantOf('agent'), '--kubeconfig', foreign.kubeconfig];
+    const [first = ''] = this.#ours;
+    const where = ['--namespace', tenantOf(first), '--kubeconfig', foreign.kubeconfig];
     const kubeconfig = this.tributary('tenant-kubeconfig', '--peer', HOME_ID, ...where);
     writeFileSync(this.tenantKubeconfig, kubeconfig, { mode: 0o600 });
     await this.#kinds('home');
     if (this.#options.network === true) await this.#joinNetworks();
-    const ours = this.#mirrors.filter((name) => name === 'agent' || name === 'before');
-    for (const name of ours) {
+    for (const name of this.#ours) {
       this.apply('home', list(virtualNode(name, kubeconfig, { ...this.#options, mostPods: this.#mostPods })));
     }
     await this.#ready();
@@ -333,6 +346,14 @@ interface NodeState {
   readonly spec?: { readonly taints?: readonly { readonly key: string }[] };
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
+
+const apiServerFlags = (
+  { name, audit = false, storesJson = false }: BedOptions,
+  cluster: string,
+): string[] => [
+  ...(audit ? auditOf(name, cluster).flags : []),
+  ...(storesJson ? ['--storage-media-type=application/json'] : []),
+];
 
 const list = (items: readonly object[]): string => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 

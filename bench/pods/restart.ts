@@ -28,18 +28,19 @@ export interface Restart {
 const TIMEOUT_MS = 300_000;
 const POLL_MS = 50;
 /** What is written late is written, too; and V8 gives back what the start took only after it has rested. */
-const REST_MS = 30_000;
+export const REST_MS = 30_000;
+const PROBED = 'agent';
 /** Of what goes on anyway: heartbeats, and what is asked but not stored. */
 const SURROUNDINGS = /(?: leases| (?:virtual)?nodes(?:\/status)?|reviews)$/u;
 
-/** To be given to Node.js, so that `stallOf` can ask. */
-export const probeFlags = (bed: Bed): string[] => {
+/** To be given to Node.js, so that `stallOf` can ask. @param name of the program, where several run at a time */
+export const probeFlags = (bed: Bed, name: string = PROBED): string[] => {
   const url = pathToFileURL(join(import.meta.dirname, 'loop-probe.ts'));
-  url.searchParams.set('into', stallFile(bed));
+  url.searchParams.set('into', stallFile(bed, name));
   return ['--import', url.href];
 };
 
-const stallFile = (bed: Bed): string => join(bed.lab.spec.dataDirectory, 'stall.json');
+const stallFile = (bed: Bed, name: string): string => join(bed.lab.spec.dataDirectory, `stall-${name}.json`);
 
 /** Starts the program, which is not running, with so many pods on its node. It runs on. */
 export async function restart(
@@ -49,17 +50,25 @@ export async function restart(
 ): Promise<Restart & { program: Program }> {
   await bed.quiet();
   const fromMs = Date.now();
+  const begun = await begin(agent, pods);
+  const { program } = begun;
+  const stall = await stallOf(bed, program);
+  await sleep(REST_MS);
+  const requests = requestsBetween(bed, fromMs, Date.now());
+  const { privateMiB } = program.figures;
+  return { ...begun, writes: writes(requests), requests, stall, privateMiB };
+}
+
+/** The same, no longer than until it has reconciled them. */
+export async function begin(
+  agent: Restartable,
+  pods: number,
+): Promise<Pick<Restart, 'ms' | 'readyMs' | 'cpuMs'> & { program: Program }> {
   const began = performance.now();
   const program = agent.start();
   const readyMs = await passed(began, `${agent.opsUrl}/readyz`, () => true);
   const ms = await passed(began, `${agent.opsUrl}/metrics`, (metrics) => hasLookedAt(metrics, pods));
-  const { cpuMs } = program.figures;
-  const stall = await stallOf(bed, program);
-  await sleep(REST_MS);
-  const requests = requestsSince(bed, fromMs);
-  const { privateMiB } = program.figures;
-  const ours = new Map([...requests].filter(([key]) => !SURROUNDINGS.test(key.replace(/ \(.*$/u, ''))));
-  return { ms, readyMs, writes: writes(ours), requests: ours, stall, cpuMs, privateMiB, program };
+  return { ms, readyMs, cpuMs: program.figures.cpuMs, program };
 }
 
 /** Milliseconds that the raw list takes, in a process of its own. */
@@ -92,8 +101,9 @@ export function hasLookedAt(metrics: string, pods: number): boolean {
   return sum(reconciles.name, 'controller="pods"') >= pods && sum(depth.name) === 0;
 }
 
-async function stallOf(bed: Bed, program: Program): Promise<Restart['stall']> {
-  const file = stallFile(bed);
+/** Since it was asked the last time, or began. @param name as `probeFlags` was given it */
+export async function stallOf(bed: Bed, program: Program, name: string = PROBED): Promise<Restart['stall']> {
+  const file = stallFile(bed, name);
   rmSync(file, { force: true });
   process.kill(program.pid, 'SIGUSR2');
   let text = '';
@@ -115,14 +125,17 @@ const VERBS: Readonly<Record<string, string>> = {
   delete: 'DELETE',
 };
 
-/** What the agent has asked for: at home as the administrator, who else only reads, and over there with the account of its tenant. */
-function requestsSince(bed: Bed, fromMs: number): RequestCounts {
+/**
+ * What the agents have asked for, their heartbeats aside: at home as the administrator, who else only reads, and over there with the
+ * account of their tenants.
+ */
+export function requestsBetween(bed: Bed, fromMs: number, toMs: number): RequestCounts {
   const sums = new Map<string, number>();
   for (const side of ['home', 'foreign'] as const) {
-    for (const [user, counts] of auditOf(bed.lab.spec.name, side).between(fromMs, Date.now())) {
+    for (const [user, counts] of auditOf(bed.lab.spec.name, side).between(fromMs, toMs)) {
       const isAccount = user.startsWith('system:serviceaccount:') && !user.includes(':kube-system:');
       if (side === 'home' ? user.startsWith('system:') : !isAccount) continue;
-      for (const [what, count] of counts) {
+      for (const [what, count] of [...counts].filter(([what]) => !SURROUNDINGS.test(what))) {
         const [verb = '', resource] = what.split(' ');
         const key = `${VERBS[verb] ?? verb.toUpperCase()} ${resource} (${side})`;
         sums.set(key, (sums.get(key) ?? 0) + count);
