@@ -21,8 +21,8 @@ interface Bound {
 export interface Refused {
   pod: Pod;
   shortages: readonly Shortage[];
-  /** Pods of the Node that have their place over there, or wait for one and stay; perhaps the pod itself. */
-  placed: Iterable<Pod>;
+  /** What those pods of the Node ask for that have their place over there, or wait for one and stay. */
+  used: Amounts;
 }
 
 const FIRST_INTERVAL_MS = 5_000;
@@ -48,9 +48,8 @@ export class Room {
   }
 
   /** Returns the resources that the Node shows less of from now on. */
-  refused({ pod, shortages, placed }: Refused): string[] {
+  refused({ pod, shortages, used }: Refused): string[] {
     const cost = podRequests(pod);
-    const used = sumOf(placed);
     const fresh: string[] = [];
     for (const { resource: short, left } of shortages) {
       // What home does not count, such as overhead, is bounded by the number of pods.
@@ -72,10 +71,14 @@ export class Room {
     return fresh;
   }
 
-  /** A pod that was refused before has found room: there is as much again as is in use, and the rest comes back soon. */
-  admitted(pod: Pod, placed: Iterable<Pod>): void {
+  /**
+   * A pod that was refused before has found room: there is as much again as is in use, and the rest comes back soon.
+   * @param beside what the other ones ask for; only asked if that matters
+   */
+  admitted(pod: Pod, beside: () => Amounts): void {
     if (this.#bounds.size === 0) return;
-    const used = sumOf([...placed, pod]);
+    const used: Sums = new Map(beside());
+    addTo(used, podRequests(pod));
     for (const [resource, bound] of this.#bounds) {
       const amount = amountOf(used, resource);
       if (amount > bound.amount) bound.amount = amount;
@@ -108,10 +111,4 @@ function grow(bound: Bound): void {
   bound.step *= 2n;
   bound.hasGrown = true;
   bound.growsAt += bound.intervalMs;
-}
-
-function sumOf(pods: Iterable<Pod>): Sums {
-  const sum: Sums = new Map();
-  for (const pod of pods) addTo(sum, podRequests(pod));
-  return sum;
 }

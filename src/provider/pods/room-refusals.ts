@@ -9,6 +9,7 @@ import { type EndedStatus, outOfRoomStatus } from '../forge/ended-status.ts';
 import { podKey } from '../home-pods.ts';
 import type { Room } from '../node/room.ts';
 import type { Tenants } from '../tenants.ts';
+import { PlacedRequests } from './placed-requests.ts';
 import {
   isRefusedForLong,
   isReplaced,
@@ -42,10 +43,12 @@ export class RoomRefusals {
   readonly #options: RoomRefusalsOptions;
   /** A provider that refuses everything must not end all pods of a cluster at once. */
   readonly #budget: LossBudget;
+  readonly #requests: PlacedRequests;
 
   constructor(options: RoomRefusalsOptions) {
     this.#options = options;
     this.#budget = new LossBudget(options.clock);
+    this.#requests = new PlacedRequests(() => this.#placed(), options.clock);
   }
 
   /** @param words of the foreign cluster */
@@ -55,7 +58,7 @@ export class RoomRefusals {
     if (!isRefusedForLong(home, clock.now()) && this.#isBeingFreed(home, shortages)) {
       return { do: 'wait', ms: FREED_RETRY_MS };
     }
-    const less = room.refused({ pod: home, shortages, placed: this.#placedBeside(home) });
+    const less = room.refused({ pod: home, shortages, used: this.#requests.beside(home) });
     if (less.length > 0) {
       onLess(
         `the foreign cluster has no room for pod ${podKey(home)}; until it has, the Node shows less ${less.join(', ')} than was agreed on: ${words}`,
@@ -72,7 +75,7 @@ export class RoomRefusals {
 
   /** The foreign cluster has taken the pod. */
   admitted(home: Pod): void {
-    if (lacksRoom(home)) this.#options.room.admitted(home, this.#placedBeside(home));
+    if (lacksRoom(home)) this.#options.room.admitted(home, () => this.#requests.beside(home));
   }
 
   /** Whether it would fit once the quota has counted what pods had that have just ended. */
@@ -90,11 +93,11 @@ export class RoomRefusals {
    * The pods that count on this Node for longer than a moment: those with a body, and those that wait for room and will not
    * be ended.
    */
-  *#placedBeside(home: Pod): Iterable<Pod> {
+  *#placed(): Iterable<Pod> {
     const { homePods, tenants } = this.#options;
     for (const pod of homePods.list()) {
-      const { name, namespace = '', uid } = pod.metadata;
-      if (isFinished(pod) || uid === home.metadata.uid) continue;
+      const { name, namespace = '' } = pod.metadata;
+      if (isFinished(pod)) continue;
       const hasBody = tenants.of(namespace)?.remotePod(name) !== undefined;
       if (hasBody || (lacksRoom(pod) && !isReplaced(pod))) yield pod;
     }

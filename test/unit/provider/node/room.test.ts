@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { formatAmounts } from '../../../../src/api/amounts.ts';
+import { addTo, formatAmounts, type Sums } from '../../../../src/api/amounts.ts';
+import { podRequests } from '../../../../src/api/pod-requests.ts';
 import type { Pod, ResourceList } from '../../../../src/api/wire.ts';
 import { Room } from '../../../../src/provider/node/room.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -10,7 +11,11 @@ const pod = (cpu?: string): Pod =>
   homePod({
     spec: { containers: [{ name: 'main', ...(cpu !== undefined && { resources: { requests: { cpu } } }) }] },
   });
-const many = (count: number, cpu?: string): Pod[] => Array.from({ length: count }, () => pod(cpu));
+const many = (count: number, cpu?: string): Sums => {
+  const sums: Sums = new Map();
+  addTo(sums, podRequests(pod(cpu)), BigInt(count));
+  return sums;
+};
 
 let clock: FakeClock;
 let room: Room;
@@ -20,8 +25,8 @@ beforeEach(() => {
 });
 
 const shown = (): ResourceList => formatAmounts(room.bounds(AGREED));
-const refuse = (cpu: string, left: bigint, placed: Pod[]): string[] =>
-  room.refused({ pod: pod(cpu), shortages: [{ resource: 'cpu', left }], placed });
+const refuse = (cpu: string, left: bigint, used: Sums): string[] =>
+  room.refused({ pod: pod(cpu), shortages: [{ resource: 'cpu', left }], used });
 /** Past the growth that is due, and no other. */
 const nextStep = async (): Promise<void> => clock.advance(room.waitMs());
 
@@ -60,7 +65,7 @@ test('a refusal after it came back doubles the pause, up to ten minutes; one bef
 });
 
 test('what home does not count is bounded by the number of pods', async () => {
-  room.refused({ pod: pod(), shortages: [{ resource: 'cpu', left: 50n }], placed: many(7) });
+  room.refused({ pod: pod(), shortages: [{ resource: 'cpu', left: 50n }], used: many(7) });
   expect(shown()).toEqual({ pods: '7' });
   await nextStep();
   expect(shown()).toEqual({ pods: '8' });
@@ -73,7 +78,7 @@ test('a refused pod that finds room proves what is there, and the rest is tried 
     shown();
   }
   refuse('1', 0n, many(3, '1'));
-  room.admitted(pod('1'), many(4, '1'));
+  room.admitted(pod('1'), () => many(4, '1'));
   expect(shown()).toEqual({ cpu: '5' });
   expect(room.waitMs()).toBe(5000);
 });
@@ -88,7 +93,7 @@ test('a larger agreement does not lift the bound, a smaller one does', () => {
 test('it tells of each refusal', () => {
   let told = 0;
   room.onChange(() => told++);
-  refuse('1', 0n, []);
-  room.admitted(pod('1'), []);
+  refuse('1', 0n, new Map());
+  room.admitted(pod('1'), () => new Map());
   expect(told).toBe(2);
 });
