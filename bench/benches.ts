@@ -13,6 +13,7 @@ import { singleBench } from './pods/single-bench.ts';
 import { steadyBench } from './pods/steady-bench.ts';
 import { reachBench } from './reach.ts';
 import { scaleBench } from './scale/scale-bench.ts';
+import { shapeBench } from './shape/shape-bench.ts';
 import { slicesBench } from './slices.ts';
 import { startBench } from './start/start-bench.ts';
 import { watchBench } from './watch/watch-bench.ts';
@@ -28,6 +29,7 @@ export const BENCHES: readonly Bench[] = [
   accessBench,
   peeringBench,
   peersBench,
+  shapeBench,
   networkBench,
   idleBench,
   startBench,

@@ -22,6 +22,8 @@ export const roleAll = (checkout: string): string[] =>
   existsSync(join(checkout, 'src/cli/run.ts')) ? ['run', 'all'] : ['all'];
 
 export interface PeerProcessOptions {
+  /** Instead of `all`. */
+  readonly role?: 'cluster';
   /** Options of the command line besides those that the lab knows, by long name. */
   readonly options?: Readonly<Record<string, string>>;
   /** Folder of another checkout to run, for tests of different versions; its modules must be installed. */
@@ -83,7 +85,7 @@ export class PeerProcess {
     const options: Record<string, string> = {
       kubeconfig: given.kubeconfig ?? cluster.kubeconfig,
       'cluster-name': cluster.name,
-      'node-address': address,
+      ...(given.role === undefined && { 'node-address': address }),
       'peering-port': String(PEERING_PORT),
       advertise: `${address}:${PEERING_PORT}`,
       'home-api-server': new URL(cluster.server).host,
@@ -97,7 +99,7 @@ export class PeerProcess {
         process.execPath,
         ...imports.map((path) => `--import=${path}`),
         ...program,
-        ...roleAll(checkout),
+        ...(given.role === undefined ? roleAll(checkout) : ['run', given.role]),
         ...Object.entries(options)
           .filter(([, value]) => value !== '')
           .flatMap(([name, value]) => [`--${name}`, value]),

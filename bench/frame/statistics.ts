@@ -34,6 +34,15 @@ export function slope(points: readonly (readonly [number, number])[]): number {
   return variance === 0 ? 0 : covariance / variance;
 }
 
+/**
+ * How much steeper a line is between its last two points than between its first and the one before the last: 1 if it is straight.
+ */
+export function bend(points: readonly (readonly [number, number])[]): number {
+  const [first, middle, last] = [points.at(0), points.at(-2), points.at(-1)];
+  if (first === undefined || middle === undefined || last === undefined) return Number.NaN;
+  return slope([middle, last]) / slope([first, middle]);
+}
+
 /** `12.3 (11.9–12.8)`: the median with the smallest and the largest. */
 export function shown({ median, min, max }: Spread, digits = 1): string {
   const text = (value: number): string => value.toFixed(digits);

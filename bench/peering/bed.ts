@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { compileProgram, imageFlags } from '../../lab/compiled-program.ts';
 import { Lab } from '../../lab/lab.ts';
-import { PeerProcess } from '../../lab/peer-process.ts';
+import { PeerProcess, type PeerProcessOptions } from '../../lab/peer-process.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { readAnnouncementData, ANNOUNCEMENT_CONFIG_MAP } from '../../src/api/own-announcement.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
@@ -14,6 +14,7 @@ import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../src/api/wire.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { auditOf } from '../frame/audit.ts';
 import { awaited } from '../../test/support/eventually.ts';
 
 const VERSION = 'tributary.dev/v1alpha1';
@@ -26,26 +27,32 @@ interface PeeringBedOptions {
   readonly checkout: string | undefined;
   readonly nodeFlags: readonly string[];
   readonly progress: (line: string) => void;
+  /** How milan's process differs from that of rome. */
+  readonly milan?: (lab: Lab) => Pick<PeerProcessOptions, 'role' | 'imports' | 'options'>;
+  /** Both API servers tell who asks for what. Default: no. */
+  readonly audit?: boolean;
 }
 
 export class PeeringBed {
   readonly clients: Readonly<Record<City, HttpClient>>;
-  readonly #lab: Lab;
+  readonly lab: Lab;
   readonly #processes: readonly PeerProcess[];
   #milan = '';
 
   private constructor(lab: Lab, clients: PeeringBed['clients'], processes: readonly PeerProcess[]) {
-    this.#lab = lab;
+    this.lab = lab;
     this.clients = clients;
     this.#processes = processes;
   }
 
-  static async up(name: string, { checkout, nodeFlags, progress }: PeeringBedOptions): Promise<PeeringBed> {
+  static async up(name: string, options: PeeringBedOptions): Promise<PeeringBed> {
+    const { checkout, nodeFlags, progress, audit = false } = options;
     const clusters = ['rome', 'milan'].map((city, segment) => ({
       name: city,
       segment,
       workload: 'kwok' as const,
       metricsServer: false,
+      ...(audit && { flags: { 'kube-apiserver': auditOf(name, city).flags } }),
     }));
     const lab = await Lab.fresh({ name, clusters, progress });
     try {
@@ -59,8 +66,10 @@ export class PeeringBed {
       const clients = { rome: await open('rome'), milan: await open('milan') };
       await Promise.all(lab.clusters.map(async (cluster) => PeerProcess.prepare(cluster)));
       // What the role logs by default.
-      const options = { 'log-level': 'info' };
-      const processes = lab.clusters.map((cluster) => PeerProcess.start(cluster, { program, options }));
+      const common = { program, options: { 'log-level': 'info' } };
+      const processes = lab.clusters.map((cluster) =>
+        PeerProcess.start(cluster, { ...common, ...(cluster.name === 'milan' && options.milan?.(lab)) }),
+      );
       const bed = new PeeringBed(lab, clients, processes);
       await bed.#furnish();
       return bed;
@@ -74,7 +83,7 @@ export class PeeringBed {
     await Promise.all(Object.values(this.clients).map(async (client) => client.close()));
     // Not killed: a profile is written at the end.
     await Promise.all(this.#processes.map(async ({ daemon }) => daemon.terminate(10_000)));
-    await this.#lab.down();
+    await this.lab.down();
   }
 
   get pids(): readonly number[] {

@@ -1,13 +1,12 @@
 /** One restart of the agent, until it has looked at every pod and has nothing left to do. */
-import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { imageFlags, runToEnd } from '../../lab/compiled-program.ts';
 import { CONTROLLER_METRICS } from '../../src/kube/controller-metrics.ts';
 import { auditOf } from '../frame/audit.ts';
 import type { Program } from '../frame/program.ts';
+import { probeModule, type Stall, stallOf } from '../frame/stall.ts';
 import { type RequestCounts, writes } from './api-requests.ts';
 import type { Bed, Restartable } from './bed.ts';
 import type { Mirror } from './contender.ts';
@@ -20,12 +19,12 @@ export interface Restart {
   /** Since it was started and until some seconds after; without Leases, questions about rights, and what says that the Node is Ready. */
   readonly writes: number;
   readonly requests: RequestCounts;
-  readonly stall: { readonly p999Ms: number; readonly longestMs: number };
+  readonly stall: Stall;
   readonly cpuMs: number;
   readonly privateMiB: number;
 }
 
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 900_000;
 const POLL_MS = 50;
 /** What is written late is written, too; and V8 gives back what the start took only after it has rested. */
 export const REST_MS = 30_000;
@@ -33,14 +32,14 @@ const PROBED = 'agent';
 /** Of what goes on anyway: heartbeats, and what is asked but not stored. */
 const SURROUNDINGS = /(?: leases| (?:virtual)?nodes(?:\/status)?|reviews)$/u;
 
-/** To be given to Node.js, so that `stallOf` can ask. @param name of the program, where several run at a time */
-export const probeFlags = (bed: Bed, name: string = PROBED): string[] => {
-  const url = pathToFileURL(join(import.meta.dirname, 'loop-probe.ts'));
-  url.searchParams.set('into', stallFile(bed, name));
-  return ['--import', url.href];
-};
+/** To be given to Node.js, so that its stalls are known. @param name of the program, where several run at a time */
+export const probeFlags = (bed: Bed, name: string = PROBED): string[] => [
+  '--import',
+  probeModule(stallFile(bed, name)),
+];
 
-const stallFile = (bed: Bed, name: string): string => join(bed.lab.spec.dataDirectory, `stall-${name}.json`);
+export const stallFile = (bed: Bed, name: string = PROBED): string =>
+  join(bed.lab.spec.dataDirectory, `stall-${name}.json`);
 
 /** Starts the program, which is not running, with so many pods on its node. It runs on. */
 export async function restart(
@@ -52,22 +51,25 @@ export async function restart(
   const fromMs = Date.now();
   const begun = await begin(agent, pods);
   const { program } = begun;
-  const stall = await stallOf(bed, program);
+  const stall = await stallOf(program.pid, stallFile(bed));
   await sleep(REST_MS);
   const requests = requestsBetween(bed, fromMs, Date.now());
   const { privateMiB } = program.figures;
   return { ...begun, writes: writes(requests), requests, stall, privateMiB };
 }
 
-/** The same, no longer than until it has reconciled them. */
+/** The same, no longer than until it has reconciled them. @param pollMs asking costs the program CPU, too */
 export async function begin(
   agent: Restartable,
   pods: number,
+  pollMs: number = POLL_MS,
 ): Promise<Pick<Restart, 'ms' | 'readyMs' | 'cpuMs'> & { program: Program }> {
   const began = performance.now();
   const program = agent.start();
-  const readyMs = await passed(began, `${agent.opsUrl}/readyz`, () => true);
-  const ms = await passed(began, `${agent.opsUrl}/metrics`, (metrics) => hasLookedAt(metrics, pods));
+  const readyMs = await passed(began, { url: `${agent.opsUrl}/readyz`, pollMs }, () => true);
+  const ms = await passed(began, { url: `${agent.opsUrl}/metrics`, pollMs }, (metrics) =>
+    hasLookedAt(metrics, pods),
+  );
   return { ms, readyMs, cpuMs: program.figures.cpuMs, program };
 }
 
@@ -79,14 +81,18 @@ export function rawList(bed: Bed, { node, tenant }: Pick<Mirror, 'node' | 'tenan
 }
 
 /** Until a page is served that is as it should be. */
-async function passed(began: number, url: string, isDone: (text: string) => boolean): Promise<number> {
+async function passed(
+  began: number,
+  { url, pollMs }: { url: string; pollMs: number },
+  isDone: (text: string) => boolean,
+): Promise<number> {
   for (;;) {
     const answer = await fetch(url).catch(() => undefined);
     const at = performance.now() - began;
     if (answer?.ok === true && isDone(await answer.text())) return at;
     await answer?.body?.cancel().catch(() => undefined);
     if (at > TIMEOUT_MS) throw new Error(`${url} is not as it should be after ${TIMEOUT_MS / 1000} s`);
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   }
 }
 
@@ -99,23 +105,6 @@ export function hasLookedAt(metrics: string, pods: number): boolean {
       .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
   const { reconciles, depth } = CONTROLLER_METRICS;
   return sum(reconciles.name, 'controller="pods"') >= pods && sum(depth.name) === 0;
-}
-
-/** Since it was asked the last time, or began. @param name as `probeFlags` was given it */
-export async function stallOf(bed: Bed, program: Program, name: string = PROBED): Promise<Restart['stall']> {
-  const file = stallFile(bed, name);
-  rmSync(file, { force: true });
-  process.kill(program.pid, 'SIGUSR2');
-  let text = '';
-  await bed.until(`${file} is written`, TIMEOUT_MS, () => {
-    try {
-      text = readFileSync(file, 'utf8');
-    } catch {
-      return false;
-    }
-    return true;
-  });
-  return JSON.parse(text) as Restart['stall'];
 }
 
 const VERBS: Readonly<Record<string, string>> = {

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { etcdOf } from '../../lab/etcd-state.ts';
 import { pods } from '../../src/api/resources.ts';
-import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
-import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import type { HttpClient } from '../../src/kube/http-client.ts';
+import { ownClient } from '../frame/own-client.ts';
 import type { Program } from '../frame/program.ts';
 import { Bed, type Restartable, tenantOf } from '../pods/bed.ts';
 import type { Mirror } from '../pods/contender.ts';
@@ -74,10 +74,7 @@ export class ScaleBed {
     try {
       const places = await seeded(bed, names, seeds);
       say(`${seeds} pods run on each of ${nodes} nodes`);
-      const text = await bed
-        .cluster('home')
-        .kubeconfigFor({ commonName: 'system:bench', organizations: ['system:masters'] });
-      return new ScaleBed(bed, places, createClient(await parseKubeconfig(text)));
+      return new ScaleBed(bed, places, await ownClient(bed.cluster('home')));
     } catch (error) {
       await bed.down();
       throw error;

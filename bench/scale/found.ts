@@ -1,5 +1,6 @@
 /** What has been measured in all steps, and whether it grows faster than the pods. */
 import type { Curve, Found, Goal } from '../frame/bench.ts';
+import { bend } from '../frame/statistics.ts';
 import type { Step } from './measure.ts';
 
 /** What a pod of the last step may cost, in what one of the first costs: more would be faster than linear. */
@@ -19,7 +20,7 @@ const FIGURES: readonly (readonly [figure: string, of: (step: Step) => number, d
   ['ms until a status is shown at home', ({ statusMs }) => statusMs, 1],
   ['requests for it', ({ statusRequests }) => statusRequests, 1],
   ['ms until a deleted pod is gone', ({ deletionMs }) => deletionMs, 1],
-  ['requests for it, ', ({ deletionRequests }) => deletionRequests, 1],
+  ['requests for that', ({ deletionRequests }) => deletionRequests, 1],
 ];
 
 export const stepText = (step: Step): string =>
@@ -46,14 +47,6 @@ export function found(runs: readonly (readonly Step[])[]): Found {
 
 /** Pods are deleted in each step, so the number is not round. */
 const labelOf = (count: number): string => count.toLocaleString('en');
-
-/** What each further pod costs between the last two steps, of what it costs between the first two. */
-export function growth(steps: readonly Step[], of: (step: Step) => number): number {
-  const [first, middle, last] = [steps.at(0), steps.at(-2), steps.at(-1)];
-  if (first === undefined || middle === undefined || last === undefined) return Number.NaN;
-  const each = (few: Step, many: Step): number => (of(many) - of(few)) / (many.pods - few.pods);
-  return each(middle, last) / each(first, middle);
-}
 
 /** Of a pod. */
 const shareOf = (steps: readonly Step[], of: (step: Step) => number): number => {
@@ -93,7 +86,7 @@ function goalsOf(runs: readonly (readonly Step[])[]): Goal[] {
     {
       id: 'scale-pods-memory',
       what: 'private memory for a further pod, from the second step on, of that before',
-      values: all((steps) => growth(steps, ({ privateMiB }) => privateMiB)),
+      values: all((steps) => bend(steps.map(({ pods, privateMiB }) => [pods, privateMiB]))),
       atMost: MOST_GROWTH,
     },
     {

@@ -2,10 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Program } from '../frame/program.ts';
+import { type Stall, stallOf } from '../frame/stall.ts';
 import { median } from '../frame/statistics.ts';
 import { idleRate, idleSample } from '../idle/figures.ts';
 import { type RequestCounts, writes } from '../pods/api-requests.ts';
-import { begin, requestsBetween, REST_MS, type Restart, stallOf } from '../pods/restart.ts';
+import { begin, requestsBetween, REST_MS, stallFile } from '../pods/restart.ts';
 import { type Place, podsOf, type ScaleBed } from './bed.ts';
 import { timedDeletion, timedStatus } from './changes.ts';
 
@@ -21,9 +22,9 @@ export interface Step {
   readonly writes: number;
   readonly requests: RequestCounts;
   /** The worst of all agents, in the restart one by one. */
-  readonly stall: Restart['stall'];
+  readonly stall: Stall;
   /** The worst, when all start at once: they share the cores. */
-  readonly stallAtOnce: Restart['stall'];
+  readonly stallAtOnce: Stall;
   /** Of one agent, at rest. */
   readonly privateMiB: number;
   readonly restCpuPercent: number;
@@ -36,6 +37,8 @@ export interface Step {
 }
 
 const CHANGES = 10;
+/** Ten agents that are asked twenty times a second would be busy with that. */
+const AT_ONCE_POLL_MS = 500;
 /** What a change brings about is asked for within this time. */
 const AFTER_MS = 3_000;
 /** Not the list by which an agent probes the API server, nor watches that end. */
@@ -85,7 +88,7 @@ interface Started {
   readonly running: readonly Running[];
   readonly ms: number;
   readonly cpuMs: number;
-  readonly stall: Restart['stall'];
+  readonly stall: Stall;
 }
 
 async function startOneByOne(bed: ScaleBed, say: (line: string) => void): Promise<Started> {
@@ -94,7 +97,7 @@ async function startOneByOne(bed: ScaleBed, say: (line: string) => void): Promis
   for (const place of bed.places) {
     const { program, ms, cpuMs } = await begin(place.agent, podsOf(place));
     running.push({ place, program });
-    const stall = await stallOf(bed.bed, program, place.name);
+    const stall = await stallOf(program.pid, stallFile(bed.bed, place.name));
     each.push({ ms, cpuMs, stall });
     say(
       `${place.name}: ${podsOf(place)} pods in ${ms.toFixed(0)} ms, longest stall ${stall.longestMs.toFixed(0)} ms`,
@@ -108,15 +111,19 @@ async function startOneByOne(bed: ScaleBed, say: (line: string) => void): Promis
 async function startAtOnce(bed: ScaleBed): Promise<Started> {
   const began = performance.now();
   const running = await Promise.all(
-    bed.places.map(async (place) => ({ place, ...(await begin(place.agent, podsOf(place))) })),
+    bed.places.map(async (place) => ({
+      place,
+      ...(await begin(place.agent, podsOf(place), AT_ONCE_POLL_MS)),
+    })),
   );
   const ms = performance.now() - began;
-  const each: { stall: Restart['stall'] }[] = [];
-  for (const { place, program } of running) each.push({ stall: await stallOf(bed.bed, program, place.name) });
+  const each: { stall: Stall }[] = [];
+  for (const { place, program } of running)
+    each.push({ stall: await stallOf(program.pid, stallFile(bed.bed, place.name)) });
   return { running, ms, cpuMs: running.reduce((sum, { cpuMs }) => sum + cpuMs, 0), stall: worst(each) };
 }
 
-const worst = (each: readonly { stall: Restart['stall'] }[]): Restart['stall'] => ({
+const worst = (each: readonly { stall: Stall }[]): Stall => ({
   p999Ms: Math.max(...each.map(({ stall }) => stall.p999Ms)),
   longestMs: Math.max(...each.map(({ stall }) => stall.longestMs)),
 });

@@ -8,10 +8,10 @@ import { found, stepText } from './found.ts';
 /** Steps by which the number grows, as shares of the largest. */
 const SHARES = [0.1, 0.3, 1];
 /** Control planes and this program, before there are pods. */
-const BASE_MIB = 2_500;
+const BASE_MIB = 2_000;
 const MIB_PER_AGENT = 60;
 /** Of both API servers, both etcds and the agents; measured. */
-const MIB_PER_POD = 0.12;
+const MIB_PER_POD = 0.1;
 
 export const scaleBench: Bench<{ nodes: number; pods: number; seeds: number; rest: number }> = {
   name: 'scale',

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { freeMemoryProblem } from '../../../bench/frame/machine.ts';
 import { copyOf, pairsOf } from '../../../bench/scale/copies.ts';
-import { found, growth } from '../../../bench/scale/found.ts';
+import { found } from '../../../bench/scale/found.ts';
 import type { Step } from '../../../bench/scale/measure.ts';
 import type { Pod } from '../../../src/api/wire.ts';
 
@@ -58,13 +58,6 @@ const step = (pods: number, cost: number): Step => ({
   deletionMs: 1,
   statusRequests: 2,
   deletionRequests: 3,
-});
-
-test('growth: what a further pod costs, not what there is without pods', () => {
-  expect(
-    growth([step(100, 50 + 100), step(300, 50 + 300), step(1000, 50 + 1000)], (one) => one.privateMiB),
-  ).toBe(1);
-  expect(growth([step(1, 1), step(2, 4), step(3, 9)], (one) => one.privateMiB)).toBeCloseTo(5 / 3);
 });
 
 test('a cost that grows with the square of the pods misses the goals', () => {
