@@ -5,6 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Stall {
+  /** From the start of the process until it listens: it loads its code, and nothing of this counts as a stall. */
+  readonly startMs: number;
   readonly p999Ms: number;
   readonly longestMs: number;
 }

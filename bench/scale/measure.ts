@@ -124,6 +124,7 @@ async function startAtOnce(bed: ScaleBed): Promise<Started> {
 }
 
 const worst = (each: readonly { stall: Stall }[]): Stall => ({
+  startMs: Math.max(...each.map(({ stall }) => stall.startMs)),
   p999Ms: Math.max(...each.map(({ stall }) => stall.p999Ms)),
   longestMs: Math.max(...each.map(({ stall }) => stall.longestMs)),
 });
