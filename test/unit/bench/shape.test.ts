@@ -28,7 +28,7 @@ const phase = (cpuMsPerMinute: number, offers: number): Phase => ({
   offers,
   writes: offers,
   watchedBytes: 0,
-  stall: { p999Ms: 1, longestMs: 1 },
+  stall: { startMs: 1, p999Ms: 1, longestMs: 1 },
 });
 const step = (nodes: number, cost: number, offers = 0): Step => ({
   nodes,
