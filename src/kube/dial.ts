@@ -13,6 +13,8 @@ export interface DialOptions {
   timeoutMs: number;
   /** Whether we may go on sending after the peer has ended its side; for upgraded connections. */
   allowHalfOpen?: boolean;
+  /** What takes the bytes instead of the events of a stream; nothing does of a connection through a proxy. */
+  onread?: { buffer: Buffer; callback: (bytes: number) => boolean };
   signal?: AbortSignal | undefined;
 }
 
@@ -24,7 +26,7 @@ const TCP_KEEPALIVE_MS = 15_000;
 
 /** Directly, or through the proxy that the target names. Resolves with a TLS connection whose handshake is verified; otherwise throws Unreachable. */
 export async function dial(options: DialOptions): Promise<TLSSocket> {
-  const { clock, target, protocols, timeoutMs, allowHalfOpen = false, signal } = options;
+  const { clock, target, protocols, timeoutMs, allowHalfOpen = false, onread, signal } = options;
   const { proxy, ...tls } = target;
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const where = `${target.host}:${target.port}`;
@@ -40,6 +42,7 @@ export async function dial(options: DialOptions): Promise<TLSSocket> {
     ...tls,
     ALPNProtocols: [...protocols],
     allowHalfOpen,
+    ...(onread && { onread }),
     ...(carrier && { socket: carrier }),
   };
   const socket = connect(how);

@@ -6,7 +6,7 @@ import { abortError, startDeadline } from '../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import { collect } from './body.ts';
 import { type Credentials, tlsTarget } from './credentials.ts';
-import { dial } from './dial.ts';
+import { dialLanded } from './landed.ts';
 
 export interface UpgradeRequest {
   method: string;
@@ -63,14 +63,7 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<UpgradeResponse> {
   const target = tlsTarget(credentials);
-  const socket = await dial({
-    clock,
-    target,
-    protocols: ['http/1.1'],
-    timeoutMs,
-    allowHalfOpen: true,
-    signal,
-  });
+  const socket = await dialLanded({ clock, target, timeoutMs, signal });
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
   const request = httpsRequest({
     // The request uses this socket as it is, without an agent or a pool.

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import type { Clock } from '../lib/clock.ts';
+import { pour } from './pour.ts';
 
 interface SpliceOptions {
   clock: Clock;
@@ -38,25 +39,6 @@ export async function splice(client: Socket, remote: Duplex, options: SpliceOpti
   pour(remote, client);
   await promise;
   cancel();
-}
-
-/**
- * As `pipe`, but all that comes in one turn of the event loop is written at its end, in one piece: TLS gives it out in records of 16 KiB,
- * and each would be a write of its own.
- */
-function pour(from: Duplex, to: Duplex): void {
-  let isGathering = false;
-  from.on('data', () => {
-    if (isGathering) return;
-    isGathering = true;
-    to.cork();
-    setImmediate(() => {
-      isGathering = false;
-      to.uncork();
-    });
-  });
-  // Its listener comes second, so that the first piece is gathered, too.
-  from.pipe(to);
 }
 
 /** Compares byte counts now and then instead of resetting a timer for every chunk. */

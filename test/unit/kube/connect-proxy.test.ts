@@ -1,11 +1,15 @@
-import type { Socket } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configMaps } from '../../../src/api/resources.ts';
 import { readHead } from '../../../src/kube/connect-proxy.ts';
 import type { Credentials } from '../../../src/kube/credentials.ts';
 import { type ClientOptions, createClient } from '../../../src/kube/http-client.ts';
+import { Landed } from '../../../src/kube/landed.ts';
 import { dialUpgrade } from '../../../src/kube/upgrade.ts';
 import { parseProxy } from '../../../src/lib/proxy.ts';
+import { selfSigned } from '../../support/certificate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -62,6 +66,35 @@ test('an upgrade goes through it, too', async () => {
   const answer = await dialUpgrade(credentials, { method: 'GET', path: '/nowhere', rawHeaders: [] });
   expect(answer.status).toBe(404);
   expect(proxy.asked.map(({ target }) => target)).toEqual([WHERE]);
+});
+
+test('so do the bytes of a stream, which come by another way than those of a direct one', async () => {
+  const certificate = await selfSigned(['milan.example']);
+  const server = createServer(certificate);
+  server.on('upgrade', (_request, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    socket.pipe(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(async () => new Promise((resolve) => server.close(() => resolve())));
+  proxy.routes.set(WHERE, (server.address() as AddressInfo).port);
+  const way = parseProxy(proxy.url('me:secret'), 'proxy');
+  const credentials = { server: new URL(`https://${WHERE}`), ca: certificate.cert, proxy: way };
+  const rawHeaders = Object.entries({ Connection: 'Upgrade', Upgrade: 'x' });
+  const { socket } = await dialUpgrade(credentials, { method: 'GET', path: '/exec', rawHeaders });
+  expect(socket).toBeInstanceOf(Landed);
+  const sent = randomBytes(1024 * 1024);
+  const back: Buffer[] = [];
+  // Now and then there is no more until it proceeds.
+  (socket as Landed).takeAll((bytes) => {
+    back.push(Buffer.from(bytes));
+    setImmediate(() => (socket as Landed).proceed());
+    return false;
+  });
+  socket.write(sent);
+  await eventually('all bytes back', () => Buffer.concat(back).length === sent.length);
+  expect(Buffer.concat(back).equals(sent)).toBe(true);
+  socket.destroy();
 });
 
 test('its certificate is checked as ever: the proxy cannot be the server', async () => {
