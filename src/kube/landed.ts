@@ -32,7 +32,7 @@ export class Landed extends Duplex {
     // Whoever listens learns of it; where nobody does (yet), it must not end the process.
     this.on('error', () => undefined);
     carrier.on('error', (error) => this.destroy(error));
-    carrier.once('close', () => this.destroy());
+    carrier.once('close', () => this.#closed(carrier.readableEnded));
     carrier.once('end', () => this.push(null));
     carrier.on('data', (bytes: Buffer) => {
       if (!this.#taker(bytes)) carrier.pause();
@@ -55,6 +55,12 @@ export class Landed extends Duplex {
 
   hold(): void {
     this.#carrier?.pause();
+  }
+
+  /** After an end nothing is lost that has been received. */
+  #closed(hasEnded: boolean): void {
+    if (hasEnded && !this.readableEnded) this.once('end', () => this.destroy());
+    else this.destroy();
   }
 
   #read(): Buffer | null {

@@ -21,16 +21,20 @@ const CHECKS = 8;
 export async function splice(client: Socket, remote: Duplex, options: SpliceOptions): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let open = 2;
-  const closed = (other: Duplex): void => {
-    // It closed without an end: nothing more can be sent or received, and nobody reads what the other still sends.
-    other.destroy();
+  const closed = (one: Duplex, other: Duplex): void => {
+    // Nothing more can be sent or received, and nobody reads what the other still sends. After an end it gets what is on the way.
+    if (one.readableEnded && other.writableEnded && !other.writableFinished) {
+      other.once('finish', () => other.destroy());
+    } else {
+      other.destroy();
+    }
     open -= 1;
     if (open === 0) resolve();
   };
   client.on('error', () => remote.destroy());
   remote.on('error', () => client.destroy());
-  client.once('close', () => closed(remote));
-  remote.once('close', () => closed(client));
+  client.once('close', () => closed(client, remote));
+  remote.once('close', () => closed(remote, client));
   // Either connection may have closed while the other was being opened.
   if (client.destroyed) remote.destroy();
   if (remote.destroyed) client.destroy();

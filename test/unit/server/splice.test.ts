@@ -4,6 +4,7 @@ import { Duplex, PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { splice } from '../../../src/server/splice.ts';
+import { eventually } from '../../support/eventually.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 /** Keeps what is written to it, piece by piece as a socket would get it. */
@@ -68,4 +69,31 @@ test('more than the other side takes at once arrives whole', async () => {
   client.destroy();
   remote.destroy();
   await joined;
+});
+
+test('a connection that has ended and is closed does not cut off what the other one is still taking', async () => {
+  const taken: string[] = [];
+  let release = (): void => undefined;
+  const client = new Duplex({
+    read: () => undefined,
+    write(chunk: Buffer, _encoding, done) {
+      taken.push(chunk.toString());
+      release = () => done();
+    },
+  });
+  const remote = new PassThrough();
+  const counted = Object.assign(client, { bytesRead: 0, bytesWritten: 0 }) as unknown as Socket;
+  const joined = splice(counted, remote, { clock: new FakeClock(), idleMs: 1_000 });
+  remote.write('a');
+  await nextTurn();
+  await nextTurn();
+  remote.write('b');
+  client.push(null);
+  await eventually('closed', () => remote.closed);
+  expect([taken, client.destroyed]).toEqual([['a'], false]);
+  release();
+  await eventually('the rest', () => taken.length === 2);
+  release();
+  await joined;
+  expect(client.destroyed).toBe(true);
 });
