@@ -1,5 +1,6 @@
 import type { Pod } from '../api/wire.ts';
 import { LABEL_HOME_UID } from '../api/names.ts';
+import type { SpareConnection } from '../kube/spare-connection.ts';
 import { dialUpgrade } from '../kube/upgrade.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -11,8 +12,14 @@ import type { KubeletBackend } from '../server/kubelet/backend.ts';
 type KubeletFigures = Pick<KubeletBackend, 'statsSummary' | 'metricsResource' | 'metrics'>;
 
 /** The kubelet API's questions, answered from the provider's caches and the foreign API server. */
-export function kubeletBackend(provider: Provider, clock: Clock, figures: KubeletFigures): KubeletBackend {
+export function kubeletBackend(
+  provider: Provider,
+  clock: Clock,
+  spare: SpareConnection,
+  figures: KubeletFigures,
+): KubeletBackend {
   const pods = (): Pod[] => [...provider.homePods.list()];
+  provider.foreign.onChange(() => spare.use(provider.foreign.credentials));
   return {
     ...figures,
     pods,
@@ -39,7 +46,7 @@ export function kubeletBackend(provider: Provider, clock: Clock, figures: Kubele
         const why = provider.foreign.problem?.message ?? 'no credential';
         throw new TributaryError('Unreachable', `the foreign cluster cannot be reached: ${why}`);
       }
-      return dialUpgrade(credentials, { ...request, clock });
+      return dialUpgrade(credentials, { ...request, clock, spare });
     },
     configz: () => ({
       kubeletconfig: { kind: 'KubeletConfiguration', apiVersion: 'kubelet.config.k8s.io/v1beta1' },

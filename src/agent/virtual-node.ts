@@ -14,6 +14,7 @@ import { ClientEventRecorder } from '../kube/events.ts';
 import { fenced } from '../kube/fenced-client.ts';
 import { createClient } from '../kube/http-client.ts';
 import { LeaseKeeper } from '../kube/lease-keeper.ts';
+import { SpareConnection } from '../kube/spare-connection.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
@@ -243,10 +244,11 @@ export class VirtualNodeAgent implements Component {
       },
     });
     const usage = new ForeignUsage(provider, figures, { clock, log: log.named('usage') });
+    const spare = new SpareConnection(clock);
     this.#kubelet = new KubeletServer({
       nodeName: provider.nodeName,
       port: kubeletPort,
-      backend: kubeletBackend(provider, clock, {
+      backend: kubeletBackend(provider, clock, spare, {
         statsSummary: async () =>
           usage.refresh().then(() => figures.summary(runningPods(provider.homePods.list()), clock.now())),
         metricsResource: async () => usage.refresh().then(() => figures.exposition(clock.now())),
@@ -259,7 +261,7 @@ export class VirtualNodeAgent implements Component {
       log: log.named('kubelet'),
       metrics: new ServerMetrics(registry),
     });
-    return [certificate, ...(fromFile === undefined ? [authorities] : []), this.#kubelet];
+    return [certificate, ...(fromFile === undefined ? [authorities] : []), spare, this.#kubelet];
   }
 
   #nodePorts(provider: Provider): Component[] {

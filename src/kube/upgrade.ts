@@ -7,6 +7,7 @@ import { TributaryError, errorMessage } from '../lib/errors.ts';
 import { collect } from './body.ts';
 import { type Credentials, tlsTarget } from './credentials.ts';
 import { dialLanded } from './landed.ts';
+import type { SpareConnection } from './spare-connection.ts';
 
 export interface UpgradeRequest {
   method: string;
@@ -17,6 +18,8 @@ export interface UpgradeRequest {
   signal?: AbortSignal;
   /** Time limit until the head of the answer has come. Default 30 s. */
   timeoutMs?: number;
+  /** Where a connection may wait that was dialled before; when the stream has ended, there will be one for the next. */
+  spare?: SpareConnection;
   clock?: Clock;
 }
 
@@ -58,12 +61,14 @@ export async function dialUpgrade(
 
 async function attempt(
   credentials: Credentials,
-  { clock = systemClock, timeoutMs = 30_000, ...upgrade }: UpgradeRequest,
+  { clock = systemClock, timeoutMs = 30_000, spare, ...upgrade }: UpgradeRequest,
   token: string | undefined,
   signal: AbortSignal,
 ): Promise<UpgradeResponse> {
+  // A connection that waits is there at once: nothing else would see that nobody wants it any more.
+  if (signal.aborted) throw abortError(signal);
   const target = tlsTarget(credentials);
-  const socket = await dialLanded({ clock, target, timeoutMs, signal });
+  const socket = spare?.take(credentials) ?? (await dialLanded({ clock, target, timeoutMs, signal }));
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
   const request = httpsRequest({
     // The request uses this socket as it is, without an agent or a pool.
@@ -80,9 +85,10 @@ async function attempt(
   request.on('error', (cause) =>
     reject(new TributaryError('Unreachable', `upgrade failed: ${errorMessage(cause)}`, { cause })),
   );
-  request.once('upgrade', (incoming: IncomingMessage, _socket: Duplex, head: Buffer) =>
-    resolve({ ...headOf(incoming), socket, head, body: Buffer.alloc(0) }),
-  );
+  request.once('upgrade', (incoming: IncomingMessage, _socket: Duplex, head: Buffer) => {
+    socket.once('close', () => spare?.prepare(credentials));
+    resolve({ ...headOf(incoming), socket, head, body: Buffer.alloc(0) });
+  });
   request.once('response', (incoming: IncomingMessage) => {
     collect(incoming, { maxBytes: MAX_REFUSAL_BYTES, excess: 'cut' })
       .then((body) => resolve({ ...headOf(incoming), socket, head: Buffer.alloc(0), body }), reject)
