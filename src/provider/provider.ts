@@ -304,15 +304,14 @@ export class Provider {
   }
 
   #createContact(): ForeignContact {
-    const { clock, log } = this.#options;
     return new ForeignContact({
+      ...this.#options,
       foreign: this.foreign.client,
       problem: () => this.foreign.problem,
       credentialEnds: async () => this.foreign.credentialEnds(),
       tenantNamespace: () => this.#readiness.probed(this.virtualNode?.spec.namespaces),
       awayAfterSeconds: () => this.#lastSeen().spec.awayAfterSeconds,
-      clock,
-      log: log.named('contact'),
+      log: this.#options.log.named('contact'),
     });
   }
 
