@@ -40,6 +40,7 @@ export interface Place {
 
 const FOREIGN_PODS_PER_NODE = 200;
 const SEEDED_TIMEOUT_MS = 600_000;
+const CAUGHT_UP_MS = 300_000;
 /** An agent that begins anew tells home once more of events over there that are young. */
 const SETTLE_MS = 90_000;
 /** Nobody plays kubelet any more, schedules, or counts: what would cost memory for each pod, and is not measured. */
@@ -104,7 +105,19 @@ export class ScaleBed {
         place.copies.push(...made.map(({ name }) => name));
       }
     }
+    await this.#caughtUp();
     await this.bed.quiet();
+  }
+
+  /** API servers read what was written behind them; until then they refuse a list as too new. */
+  async #caughtUp(): Promise<void> {
+    for (const client of [this.home, this.bed.clients.foreign])
+      await this.bed.until('the API server knows all pods', CAUGHT_UP_MS, async () =>
+        client.list(pods, { limit: 1, namespace: 'default' }).then(
+          () => true,
+          () => false,
+        ),
+      );
   }
 
   #copy({ seeds }: Place): { name: string; values: Record<'home' | 'foreign', string> } {

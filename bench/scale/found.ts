@@ -9,6 +9,7 @@ const MOST_GROWTH = 1.25;
 const FIGURES: readonly (readonly [figure: string, of: (step: Step) => number, digits: number])[] = [
   ['s until all agents have begun anew, one after the other', ({ oneByOneMs }) => oneByOneMs / 1000, 1],
   ['CPU s of all agents for that', ({ oneByOneCpuMs }) => oneByOneCpuMs / 1000, 1],
+  ['CPU s of both control planes for that', ({ serversCpuMs }) => serversCpuMs / 1000, 1],
   ['s until all agents have begun anew, all at once', ({ atOnceMs }) => atOnceMs / 1000, 1],
   ['writes of all that', ({ writes }) => writes, 0],
   ['event loop ms, p99.9', ({ stall }) => stall.p999Ms, 1],
@@ -81,6 +82,12 @@ function goalsOf(runs: readonly (readonly Step[])[]): Goal[] {
       id: 'scale-pods-cpu',
       what: 'CPU of a restart for each pod, of that with a tenth of the pods',
       values: all((steps) => shareOf(steps, ({ oneByOneCpuMs }) => oneByOneCpuMs)),
+      atMost: MOST_GROWTH,
+    },
+    {
+      id: 'scale-pods-servers',
+      what: 'CPU of the control planes for each pod in a restart, of that with a tenth of the pods',
+      values: all((steps) => shareOf(steps, ({ serversCpuMs }) => serversCpuMs)),
       atMost: MOST_GROWTH,
     },
     {

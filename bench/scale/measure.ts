@@ -16,6 +16,8 @@ export interface Step {
   /** One agent after another, each alone at its start: of all of them. */
   readonly oneByOneMs: number;
   readonly oneByOneCpuMs: number;
+  /** Of both control planes meanwhile. */
+  readonly serversCpuMs: number;
   /** From the start of the first until the last is done. */
   readonly atOnceMs: number;
   /** Of all agents in both restarts and the rest after them. */
@@ -53,7 +55,9 @@ export async function measureStep(bed: ScaleBed, restMs: number, say: (line: str
   const { places } = bed;
   const count = places.reduce((sum, place) => sum + podsOf(place), 0);
   const fromMs = Date.now();
+  const serversBefore = bed.bed.controlPlaneCpuMs;
   const oneByOne = await startOneByOne(bed, say);
+  const serversCpuMs = bed.bed.controlPlaneCpuMs - serversBefore;
   await sleep(REST_MS);
   await stopAll(oneByOne.running);
   await bed.bed.quiet();
@@ -70,6 +74,7 @@ export async function measureStep(bed: ScaleBed, restMs: number, say: (line: str
     pods: count,
     oneByOneMs: oneByOne.ms,
     oneByOneCpuMs: oneByOne.cpuMs,
+    serversCpuMs,
     atOnceMs: atOnce.ms,
     writes: writes(requests),
     requests,

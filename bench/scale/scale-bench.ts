@@ -11,7 +11,7 @@ const SHARES = [0.1, 0.3, 1];
 const BASE_MIB = 2_000;
 const MIB_PER_AGENT = 60;
 /** Of both API servers, both etcds and the agents; measured. */
-const MIB_PER_POD = 0.1;
+const MIB_PER_POD = 0.15;
 
 export const scaleBench: Bench<{ nodes: number; pods: number; seeds: number; rest: number }> = {
   name: 'scale',

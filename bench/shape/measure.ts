@@ -54,6 +54,8 @@ export async function measureStep(bed: ShapeBed, from: number, to: number, how: 
   const growOffers = bed.watched.offers - fromOffers;
   const rest = await phase(bed, to, { ...how, flapMs: Infinity });
   const flapping = await phase(bed, to, how);
+  // The last of those that flapped has just come back.
+  await sleep(SETTLE_MS);
   const { privateMiB } = processFigures(bed.pid);
   return { nodes: to, growMs, growOffers, privateMiB, rest, flapping };
 }

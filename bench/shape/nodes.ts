@@ -96,9 +96,12 @@ export interface Written {
   flaps: number;
 }
 
+/** The first nodes, whose Ready comes and goes; they send no other heartbeats. */
+const FLAPPING = 3;
+
 /**
- * All kubelets for that time: each node's status every so many seconds, evenly spread; and the first few nodes lose
- * their Ready and have it again, one at a time.
+ * All kubelets for that time: each node's status every so many seconds, evenly spread; and some nodes lose their Ready and
+ * have it again, one at a time. In the end all have it.
  */
 export async function kubelets(
   client: HttpClient,
@@ -111,23 +114,20 @@ export async function kubelets(
 ): Promise<Written> {
   const end = performance.now() + forMs;
   const written: Written = { heartbeats: 0, flaps: 0 };
+  const flapping = Math.min(FLAPPING, Math.ceil(count / 2));
+  const beating = Math.max(1, count - flapping);
   const beats = paced(heartbeatMs / count, end, async (turn) => {
-    await writeReady(client, turn % count, 'True');
+    await writeReady(client, Math.min(count - 1, flapping + (turn % beating)), 'True');
     written.heartbeats++;
   });
   const flaps = paced(flapMs, end, async (turn) => {
-    await writeReady(
-      client,
-      Math.floor(turn / 2) % Math.min(FLAPPING, count),
-      turn % 2 === 0 ? 'False' : 'True',
-    );
+    await writeReady(client, Math.floor(turn / 2) % flapping, turn % 2 === 0 ? 'False' : 'True');
     written.flaps++;
   });
   await Promise.all([beats, flaps]);
+  for (let index = 0; index < flapping; index++) await writeReady(client, index, 'True');
   return written;
 }
-
-const FLAPPING = 3;
 
 /** As a kubelet patches its status. */
 async function writeReady(client: HttpClient, index: number, status: 'True' | 'False'): Promise<void> {

@@ -47,6 +47,7 @@ const step = (pods: number, cost: number): Step => ({
   pods,
   oneByOneMs: cost,
   oneByOneCpuMs: cost,
+  serversCpuMs: cost,
   atOnceMs: cost,
   writes: 0,
   requests: new Map(),
