@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../lib/clock.ts';
+import { untilAborted } from '../lib/deadline.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { type Credentials, tlsTarget } from './credentials.ts';
 import { dialLanded, type Landed } from './landed.ts';
@@ -8,9 +9,12 @@ const WAIT_MS = 20_000;
 const DIAL_MS = 10_000;
 
 interface Spare {
-  /** Absent while it is being dialled. */
-  connection?: Landed;
-  readonly given: AbortController;
+  /** Undefined: it failed, or was dropped. */
+  readonly dialled: Promise<Landed | undefined>;
+  readonly dropped: AbortController;
+  /** Ends its wait. */
+  leave: () => void;
+  isTaken: boolean;
 }
 
 /**
@@ -38,45 +42,68 @@ export class SpareConnection implements Component {
     this.use(undefined);
   }
 
-  /** Belongs to the caller alone. Undefined where none waits. */
-  take(credentials: Credentials): Landed | undefined {
+  /**
+   * Belongs to the caller alone; also while it is still being dialled, which is sooner done than a dial that begins now. Undefined where
+   * there is none.
+   */
+  async take(credentials: Credentials, signal: AbortSignal): Promise<Landed | undefined> {
     this.use(credentials);
-    const { connection, given } = this.#spare ?? {};
-    if (connection === undefined) return undefined;
+    const spare = this.#spare;
+    if (spare === undefined) return undefined;
     this.#spare = undefined;
-    given?.abort();
-    return connection;
+    spare.isTaken = true;
+    spare.leave();
+    try {
+      return await untilAborted(spare.dialled, signal);
+    } catch (error) {
+      spare.dropped.abort();
+      void spare.dialled.then((connection) => connection?.destroy());
+      throw error;
+    }
   }
 
   /** Where there is none yet, and these credentials are still in use. */
   prepare(credentials: Credentials): void {
     if (credentials !== this.#credentials || this.#spare !== undefined) return;
-    const spare: Spare = { given: new AbortController() };
+    const dropped = new AbortController();
+    const { promise: dialled, resolve } = Promise.withResolvers<Landed | undefined>();
+    const spare: Spare = { dialled, dropped, leave: () => undefined, isTaken: false };
     this.#spare = spare;
     // Whoever comes next dials, and is told what is wrong.
-    this.#dial(credentials, spare).catch(() => this.#drop(spare));
+    this.#dial(credentials, spare).then(resolve, () => {
+      this.#drop(spare);
+      resolve(undefined);
+    });
   }
 
-  async #dial(credentials: Credentials, spare: Spare): Promise<void> {
+  async #dial(credentials: Credentials, spare: Spare): Promise<Landed | undefined> {
     const clock = this.#clock;
     const target = tlsTarget(credentials);
-    const connection = await dialLanded({ clock, target, timeoutMs: DIAL_MS, signal: spare.given.signal });
-    if (spare.given.signal.aborted) return void connection.destroy();
-    spare.connection = connection;
+    const { signal } = spare.dropped;
+    const connection = await dialLanded({ clock, target, timeoutMs: DIAL_MS, signal });
+    if (signal.aborted) {
+      connection.destroy();
+      return undefined;
+    }
+    if (!spare.isTaken) this.#wait(spare, connection);
+    return connection;
+  }
+
+  #wait(spare: Spare, connection: Landed): void {
     const drop = (): void => this.#drop(spare);
-    const cancel = clock.after(WAIT_MS, drop);
+    const cancel = this.#clock.after(WAIT_MS, drop);
     // A server that speaks before it is asked, or ends the connection, makes it useless.
     connection.once('readable', drop).once('close', drop);
-    const leave = (): void => {
+    spare.leave = () => {
       cancel();
       connection.off('readable', drop).off('close', drop);
     };
-    spare.given.signal.addEventListener('abort', leave, { once: true });
+    spare.dropped.signal.addEventListener('abort', () => connection.destroy(), { once: true });
   }
 
   #drop(spare: Spare): void {
     if (this.#spare === spare) this.#spare = undefined;
-    spare.given.abort();
-    spare.connection?.destroy();
+    spare.leave();
+    spare.dropped.abort();
   }
 }

@@ -65,10 +65,11 @@ async function attempt(
   token: string | undefined,
   signal: AbortSignal,
 ): Promise<UpgradeResponse> {
-  // A connection that waits is there at once: nothing else would see that nobody wants it any more.
+  // Who has gone already takes no connection from those who come.
   if (signal.aborted) throw abortError(signal);
   const target = tlsTarget(credentials);
-  const socket = spare?.take(credentials) ?? (await dialLanded({ clock, target, timeoutMs, signal }));
+  const waiting = await spare?.take(credentials, signal);
+  const socket = waiting ?? (await dialLanded({ clock, target, timeoutMs, signal }));
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
   const request = httpsRequest({
     // The request uses this socket as it is, without an agent or a pool.

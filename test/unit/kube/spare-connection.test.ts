@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Credentials } from '../../../src/kube/credentials.ts';
 import { SpareConnection } from '../../../src/kube/spare-connection.ts';
@@ -146,6 +147,33 @@ test('whoever comes with other credentials gets none of the former ones, and nob
   expect(requests()).toEqual([['/exec'], [], ['/other'], ['/again']]);
   other.socket.destroy();
   socket.destroy();
+});
+
+test('who comes while it is being dialled gets it, and no other is dialled', async () => {
+  const { socket } = await dial('/first');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.destroy();
+  await closed;
+  const next = await dial('/next');
+  expect(requests()).toEqual([['/first'], ['/next']]);
+  expect(clock.pending).toBe(0);
+  next.socket.destroy();
+  await waits(3);
+});
+
+test('who goes while it is being dialled has it closed', async () => {
+  const { socket } = await dial('/first');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.destroy();
+  await closed;
+  const gone = new AbortController();
+  const taken = spare.take(credentials, gone.signal);
+  gone.abort();
+  await expect(taken).rejects.toMatchObject({ code: 'Aborted' });
+  const connections = promisify(server.getConnections.bind(server));
+  await eventually('closed', async () => (await connections()) === 0);
+  expect(clock.pending).toBe(0);
+  expect(requests().flat()).toEqual(['/first']);
 });
 
 test('what is still being dialled is given up with its credentials', async () => {
