@@ -17,6 +17,7 @@ import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { InformerOptions } from '../../kube/informer.ts';
+import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -46,6 +47,8 @@ export interface OwnNetworkOptions
 }
 
 const KEY = 'own network';
+/** Each look is at all nodes: hundreds that come one after the other are looked at together. */
+const INTERVAL_MS = 1000;
 /** base64 of 32 bytes. */
 const PUBLIC_KEY = /^[A-Za-z0-9+/]{43}=$/;
 
@@ -61,7 +64,9 @@ export class OwnNetworkPublisher {
   readonly #listeners = new Listeners();
   /** Calls back when what is told to peers may have changed. */
   readonly onChange: Listeners['add'] = this.#listeners.add;
+  readonly #changes: Debounce;
   #real: RealNode[] | undefined;
+  #composed: OwnNetwork | undefined;
   #reserved: readonly string[] | undefined;
   #localRoutes: readonly string[] | undefined;
 
@@ -84,6 +89,9 @@ export class OwnNetworkPublisher {
       reconcile: async (_key, { signal }) => this.#reconcile(signal),
       ...(metrics && { metrics }),
     });
+    this.#changes = new Debounce({ clock, intervalMs: INTERVAL_MS, callsAtOnce: true }, () =>
+      this.#controller.add(KEY),
+    );
   }
 
   caches(): Component[] {
@@ -91,9 +99,13 @@ export class OwnNetworkPublisher {
   }
 
   actors(): Component[] {
-    const changed = (): void => {
+    const forget = (): void => {
+      this.#composed = undefined;
       this.#reserved = undefined;
       this.#localRoutes = undefined;
+    };
+    const look = (): void => {
+      forget();
       this.#controller.add(KEY);
     };
     const wiring = subscribing('own network wiring', () => {
@@ -101,20 +113,24 @@ export class OwnNetworkPublisher {
         this.#nodes.onChange((_key, current, previous) => {
           if (deepEqual(current && realNode(current), previous && realNode(previous))) return;
           this.#real = undefined;
-          changed();
+          forget();
+          this.#changes.trigger();
         }),
+        // Also of what we have written ourselves: while nodes come, that would be the next look at once.
         this.#published.onChange(() => {
-          changed();
+          forget();
+          this.#changes.trigger();
           this.#listeners.tell();
         }),
         this.#gateway.onChange(() => {
-          changed();
+          look();
           this.#listeners.tell();
         }),
-        this.#services.onChange(changed),
-        this.#apiServers.onChange(changed),
+        this.#services.onChange(look),
+        this.#apiServers.onChange(look),
+        () => this.#changes.stop(),
       ];
-      this.#controller.add(KEY);
+      look();
       return ends;
     });
     return [wiring, this.#controller];
@@ -143,7 +159,8 @@ export class OwnNetworkPublisher {
   #compose(): OwnNetwork {
     this.#real ??= [...this.#nodes.list()].flatMap((node) => realNode(node) ?? []);
     const apiServers = apiServersOf(this.#apiServers.get(`${API_SERVERS.namespace}/${API_SERVERS.name}`));
-    return composeOwn({ nodes: this.#real, apiServers }, this.#options, this.#stored());
+    this.#composed ??= composeOwn({ nodes: this.#real, apiServers }, this.#options, this.#stored());
+    return this.#composed;
   }
 
   #stored(): OwnNetwork | undefined {

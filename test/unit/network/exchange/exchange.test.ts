@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 
 import { ANNOTATION_ROTATE } from '../../../../src/api/names.ts';
+import { NETWORK_CONFIG_MAP } from '../../../../src/api/own-network.ts';
 import { nodes, secrets } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
@@ -37,6 +38,19 @@ const SAME = '10.244.0.0/16';
 const EXTERNAL = '10.70.0.0/20';
 const isPool = (cidr: string | undefined): boolean =>
   /^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./.test(cidr ?? '');
+
+test('nodes that come one after the other are published together, and none is forgotten', async () => {
+  const a = await up('a', '10.1.1.0/24');
+  const versions = new Set<string | undefined>();
+  for (let number = 2; number <= 40; number++) {
+    a.node(`node-${number}`, `10.1.${number}.0/24`, `172.30.0.${number + 20}`);
+    await clock.advance(50);
+    versions.add(a.configMap(NETWORK_CONFIG_MAP)?.metadata.resourceVersion);
+  }
+  await clock.until('all are published', () => a.own?.nodes.length === 40);
+  // In two seconds.
+  expect(versions.size).toBeLessThan(6);
+});
 
 describe('two clusters', () => {
   test('where a route of ours leads to somebody else, no peer is seen, and nodes are told', async () => {
