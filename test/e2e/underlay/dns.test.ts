@@ -22,17 +22,29 @@ const COUNTER = `counter.${DEPOT}.svc.${DOMAIN}`;
 /** Answers each request with its host name. */
 const SERVE = `require('node:http').createServer((_, answer) => answer.end(require('node:os').hostname())).listen(8080)`;
 
-/** What a program in a pod asks, with what Node.js asks itself and, for TCP, with a library that is in the image. */
+/** What a program in a pod asks, with what Node.js asks itself and, for TCP, with a query of our own. */
 const ASK = `
   const dns = require('node:dns/promises');
   const [what, name] = process.argv.slice(2);
   const overTcp = async () => {
-    const packet = require('dns-packet');
+    const labels = name.split('.').flatMap((label) => [label.length, ...Buffer.from(label)]);
+    // RFC 1035, 4.1 and 4.2.2: one question of type A, recursion desired, and its length before it.
+    const question = [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, ...labels, 0, 0, 1, 0, 1];
     const socket = require('node:net').connect(53, dns.getServers()[0]);
-    const question = { type: 'query', flags: packet.RECURSION_DESIRED, questions: [{ type: 'A', name }] };
-    socket.end(packet.streamEncode(question));
-    const chunks = await socket.toArray();
-    return packet.streamDecode(Buffer.concat(chunks)).answers.filter(({ type }) => type === 'A').map(({ data }) => data);
+    socket.end(Buffer.from([0, question.length, ...question]));
+    const answer = Buffer.concat(await socket.toArray()).subarray(2);
+    const afterName = (at) => {
+      while (answer[at] > 0 && answer[at] < 192) at += answer[at] + 1;
+      return answer[at] === 0 ? at + 1 : at + 2;
+    };
+    const found = [];
+    // The question comes back as it was.
+    for (let left = answer.readUInt16BE(6), at = question.length; left > 0; left--) {
+      at = afterName(at);
+      if (answer.readUInt16BE(at) === 1) found.push(answer.subarray(at + 10, at + 14).join('.'));
+      at += 10 + answer.readUInt16BE(at + 8);
+    }
+    return found;
   };
   const questions = {
     address: async () => (await dns.lookup(name, { all: true, family: 4 })).map(({ address }) => address),
