@@ -16,7 +16,7 @@ export interface SocketsOptions {
   pingIdleMs?: number;
   /** Default 10 s. */
   pingTimeoutMs?: number;
-  /** Default 8. */
+  /** Default 64. Beyond them requests wait for a stream to end, and a watch does not end. */
   maxConnections?: number;
   /** How long a dial waits that follows a failed one; calls share it. Default: not at all. */
   redial?: BackoffOptions;
@@ -30,6 +30,12 @@ export interface CarrierStats {
   bytesReceived: number;
   bytesSent: number;
 }
+
+/**
+ * An API server takes 100 streams on a connection, and each virtual node of a process watches seven kinds at home: 128 of them fill nine.
+ * There are no more than streams need.
+ */
+const MAX_CONNECTIONS = 64;
 
 /** Requests over TLS: HTTP/2 or, where the server has none, HTTP/1.1. */
 export class Sockets {
@@ -49,7 +55,7 @@ export class Sockets {
       pingIdleMs,
       pingTimeoutMs,
       authority: credentials.server.origin,
-      maxConnections: options.maxConnections ?? 8,
+      maxConnections: options.maxConnections ?? MAX_CONNECTIONS,
       dial: redial === undefined ? attempt : spaced(attempt, { clock, ...redial }),
     });
   }
