@@ -87,11 +87,25 @@ test('more connections only while the server permits no more streams', async () 
   await eventually('watches', () => watches.every(({ opened }) => opened()));
   expect(server.connections).toBe(3);
   await Promise.all(Array.from({ length: 30 }, () => getA(client)));
-  expect(server.connections).toBeLessThanOrEqual(8);
+  // 42 streams at most.
+  expect(server.connections).toBeLessThanOrEqual(9);
   abort.abort();
   await Promise.all(watches.map(({ ended }) => ended));
   await eventually('the spare ones are closed', () => client.stats.connectionsOpen === 1);
   await getA(client);
+});
+
+test('hundreds of watches hold up no request', async () => {
+  const server = await serve({ maxConcurrentStreams: 5 });
+  const client = connect(server.credentials());
+  const abort = new AbortController();
+  // As of 128 virtual nodes in one process, in proportion.
+  const watches = Array.from({ length: 45 }, () => watching(client, abort.signal));
+  await eventually('watches', () => watches.every(({ opened }) => opened()));
+  expect(await getA(client)).toMatchObject({ data: { v: '1' } });
+  expect(server.connections).toBe(10);
+  abort.abort();
+  await Promise.all(watches.map(({ ended }) => ended));
 });
 
 test('a half-open connection is found within 30 s, and the next call dials anew', async () => {
