@@ -159,8 +159,7 @@ export class PeerProbe {
     const { intervalMs, random, isFlowing } = this.#options;
     if (isFlowing()) return began + spreadMs(intervalMs * 1.2, random);
     if (!this.isCalm) return began + intervalMs;
-    const monotonic = (): number => began;
-    return began + onGridMs({ monotonic }, intervalMs * QUIET.intervals, intervalMs * QUIET.gridOfInterval);
+    return began + onGridMs(began, intervalMs * QUIET.intervals, intervalMs * QUIET.gridOfInterval);
   }
 
   /**

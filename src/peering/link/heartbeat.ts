@@ -97,7 +97,9 @@ export class Heartbeat {
   /** Schedules one beat at a time: a process that stood still for long counts one miss and not many. */
   #schedule(): void {
     const { clock, intervalMs } = this.#options;
-    this.#cancel = clock.after(onGridMs(clock, intervalMs, intervalMs * GRID), () => this.#beat());
+    this.#cancel = clock.after(onGridMs(clock.monotonic(), intervalMs, intervalMs * GRID), () =>
+      this.#beat(),
+    );
   }
 
   #beat(): void {

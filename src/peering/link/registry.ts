@@ -333,7 +333,7 @@ export class LinkRegistry implements PeerLinks, Component {
   /** Ends links that we have dialled once neither side wants anything and nobody wants the link for itself. */
   #scheduleReap(): void {
     const { clock, reapMs = REAP_MS } = this.#options;
-    this.#cancelReap = clock.after(onGridMs(clock, reapMs, reapMs / 2), () => {
+    this.#cancelReap = clock.after(onGridMs(clock.monotonic(), reapMs, reapMs / 2), () => {
       const unneeded = new Set<Link>();
       for (const { active, peer } of this.#slots.values()) {
         const isWanted = active?.dialledBy !== 'Us' || this.#targets.wants(peer.clusterID);
