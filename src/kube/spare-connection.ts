@@ -14,7 +14,6 @@ interface Spare {
   readonly dropped: AbortController;
   /** Ends its wait. */
   leave: () => void;
-  isTaken: boolean;
 }
 
 /**
@@ -51,7 +50,6 @@ export class SpareConnection implements Component {
     const spare = this.#spare;
     if (spare === undefined) return undefined;
     this.#spare = undefined;
-    spare.isTaken = true;
     spare.leave();
     try {
       return await untilAborted(spare.dialled, signal);
@@ -67,7 +65,7 @@ export class SpareConnection implements Component {
     if (credentials !== this.#credentials || this.#spare !== undefined) return;
     const dropped = new AbortController();
     const { promise: dialled, resolve } = Promise.withResolvers<Landed | undefined>();
-    const spare: Spare = { dialled, dropped, leave: () => undefined, isTaken: false };
+    const spare: Spare = { dialled, dropped, leave: () => undefined };
     this.#spare = spare;
     // Whoever comes next dials, and is told what is wrong.
     this.#dial(credentials, spare).then(resolve, () => {
@@ -85,7 +83,8 @@ export class SpareConnection implements Component {
       connection.destroy();
       return undefined;
     }
-    if (!spare.isTaken) this.#wait(spare, connection);
+    // Else somebody has taken it meanwhile.
+    if (this.#spare === spare) this.#wait(spare, connection);
     return connection;
   }
 
