@@ -1,6 +1,7 @@
 /** Pods of a cluster that keeps JSON, read and written in its etcd: thousands in a second, and nobody else is asked. */
 import { askEtcd, batches, type Change, operation } from '../../lab/etcd-state.ts';
 import type { Pod } from '../../src/api/wire.ts';
+import { eachAtOnce } from '../../src/lib/each-at-once.ts';
 
 /** Transactions under way. */
 const AT_ONCE = 4;
@@ -21,9 +22,7 @@ export async function readPods(url: string, namespace: string): Promise<Pod[]> {
 /** By key; values as text. */
 export async function writeAll(url: string, values: readonly (readonly [string, string])[]): Promise<void> {
   const changes = values.map(([key, value]): Change => ({ key: base64(key), value: base64(value) }));
-  const left = batches(changes).values();
-  const work = async (): Promise<void> => {
-    for (const batch of left) await askEtcd(url, 'kv/txn', { success: batch.map(operation) });
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await eachAtOnce(batches(changes), AT_ONCE, async (batch) =>
+    askEtcd(url, 'kv/txn', { success: batch.map(operation) }),
+  );
 }

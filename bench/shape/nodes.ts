@@ -1,9 +1,11 @@
 /** Nodes as a cloud has them, and the kubelets that write about them: their heartbeats, and some that come and go. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { timestamp } from '../../src/api/conditions.ts';
 import { nodes } from '../../src/api/resources.ts';
 import type { DraftMeta, Node, NodeCondition } from '../../src/api/wire.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
+import { eachAtOnce } from '../../src/lib/each-at-once.ts';
 
 const AT_ONCE = 16;
 const IMAGES = 30;
@@ -38,7 +40,7 @@ export function machine(index: number): NewNode {
   const name = nodeNameOf(index);
   const [cpu, gib] = SIZES[index % SIZES.length] ?? SIZES[0];
   const amounts = { cpu: String(cpu), memory: `${gib}Gi`, 'ephemeral-storage': '100Gi', pods: '110' };
-  const at = new Date().toISOString().replace(/\.\d+Z$/u, 'Z');
+  const at = timestamp(Date.now());
   const condition = (type: string, status: string): NodeCondition => ({
     type,
     status,
@@ -79,16 +81,12 @@ const imageName = (image: number, version: string): string =>
 
 /** Those from `from` on, as kubelets would register them, and at once without the taint of a node that is new. */
 export async function addMachines(client: HttpClient, from: number, to: number): Promise<void> {
-  let next = from;
-  const work = async (): Promise<void> => {
-    while (next < to) {
-      const index = next++;
-      await client.create(nodes, machine(index));
-      const body = { spec: { taints: null } };
-      await client.patch(nodes, { name: nodeNameOf(index) }, { type: 'merge', body });
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const further = Array.from({ length: to - from }, (_none, index) => from + index);
+  await eachAtOnce(further, AT_ONCE, async (index) => {
+    await client.create(nodes, machine(index));
+    const body = { spec: { taints: null } };
+    await client.patch(nodes, { name: nodeNameOf(index) }, { type: 'merge', body });
+  });
 }
 
 export interface Written {
@@ -131,7 +129,7 @@ export async function kubelets(
 
 /** As a kubelet patches its status. */
 async function writeReady(client: HttpClient, index: number, status: 'True' | 'False'): Promise<void> {
-  const lastHeartbeatTime = new Date().toISOString().replace(/\.\d+Z$/u, 'Z');
+  const lastHeartbeatTime = timestamp(Date.now());
   const body = { status: { conditions: [{ type: 'Ready', status, lastHeartbeatTime }] } };
   const ref = { name: nodeNameOf(index) };
   await client.patch(nodes, ref, { type: 'strategic', body }, { subresource: 'status' });
