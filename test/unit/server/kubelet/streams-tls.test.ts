@@ -50,6 +50,18 @@ async function start(): Promise<{ arrival: Promise<TLSSocket> }> {
   return { arrival: once(foreign, 'secureConnection').then(([peer]) => peer as TLSSocket) };
 }
 
+/** A stream over a new connection: the client's end, and that of the foreign server. */
+async function opened(): Promise<{ socket: TLSSocket; peer: TLSSocket }> {
+  const arrival = once(foreign, 'secureConnection').then(([peer]) => peer as TLSSocket);
+  const socket = await kubelet.connect();
+  socket.write(upgradeText('/exec/shop/web/main?output=1'));
+  const peer = await arrival;
+  await readHead(peer);
+  peer.write(SWITCH);
+  await readHead(socket);
+  return { socket, peer };
+}
+
 test('nothing but the request precedes what the client says', async () => {
   const { arrival } = await start();
   const socket = await kubelet.connect();
@@ -71,13 +83,8 @@ test('nothing but the request precedes what the client says', async () => {
 });
 
 test('64 MiB through both TLS connections', async () => {
-  const { arrival } = await start();
-  const socket = await kubelet.connect();
-  socket.write(upgradeText('/exec/shop/web/main?output=1'));
-  const peer = await arrival;
-  await readHead(peer);
-  peer.write(SWITCH);
-  await readHead(socket);
+  await start();
+  const { socket, peer } = await opened();
   peer.pipe(peer);
   const data = randomBytes(64 * 1024 * 1024);
   const back = readBytes(socket, data.length);
@@ -88,14 +95,8 @@ test('64 MiB through both TLS connections', async () => {
 
 /** A stream whose other end sends back what it gets. */
 async function echoing(): Promise<TLSSocket> {
-  const arrival = once(foreign, 'secureConnection').then(([peer]) => peer as TLSSocket);
-  const socket = await kubelet.connect();
-  socket.write(upgradeText('/exec/shop/web/main?output=1'));
-  const peer = await arrival;
-  await readHead(peer);
-  peer.write(SWITCH);
+  const { socket, peer } = await opened();
   peer.pipe(peer);
-  await readHead(socket);
   return socket;
 }
 
@@ -116,13 +117,8 @@ test('bytes of streams that run at the same time stay apart, and the end comes a
 });
 
 test('a client that does not read holds the other side back, and gets all of it later', async () => {
-  const { arrival } = await start();
-  const socket = await kubelet.connect();
-  socket.write(upgradeText('/exec/shop/web/main?output=1'));
-  const peer = await arrival;
-  await readHead(peer);
-  peer.write(SWITCH);
-  await readHead(socket);
+  await start();
+  const { socket, peer } = await opened();
   socket.pause();
   const piece = randomBytes(1024 * 1024);
   let sent = 0;
@@ -140,13 +136,8 @@ test('a client that does not read holds the other side back, and gets all of it 
 });
 
 test('a refused caller has nothing sent over there, neither by a new connection nor by one that waits', async () => {
-  const { arrival } = await start();
-  const first = await kubelet.connect();
-  first.write(upgradeText('/exec/shop/web/main?output=1'));
-  const peer = await arrival;
-  await readHead(peer);
-  peer.write(SWITCH);
-  await readHead(first);
+  await start();
+  const { socket: first, peer } = await opened();
   first.end();
   peer.end();
   await eventually('a connection that waits', () => peers.length === 2);
