@@ -62,9 +62,21 @@ export class Underlay {
       );
     }
     for (const what of ['deployment/tributary-gateway', 'daemonset/tributary-node']) {
-      const rollout = `kubectl --context ${city} -n ${NETWORK} rollout status ${what} --timeout=120s`;
-      await this.peers.ask(rollout, { timeoutMs: 130_000 });
+      const rollout = `kubectl --context ${city} -n ${NETWORK} rollout status ${what} --timeout=5s`;
+      await until(
+        `${what} of ${city} is rolled out`,
+        async () => {
+          await this.#withoutBackOff(city);
+          return (await this.peers.run(rollout)).code === 0;
+        },
+        { seconds: 180, seen: async () => this.#containers(city) },
+      );
     }
+  }
+
+  async #containers(city: City): Promise<object[]> {
+    const pods = await this.peers.api(city).pods(NETWORK);
+    return pods.map(({ metadata: { name }, status }) => ({ name, containers: status?.containerStatuses }));
   }
 
   node(name: string): Node {
@@ -89,8 +101,13 @@ export class Underlay {
     return found;
   }
 
-  async removePod({ metadata }: Pod): Promise<void> {
-    await this.peers.milan.remove(podPath(metadata.namespace ?? '', metadata.name));
+  /** A pod of milan. */
+  async removePod(pod: Pod): Promise<void> {
+    await this.#remove('milan', pod);
+  }
+
+  async #remove(city: City, { metadata }: Pod): Promise<void> {
+    await this.peers.api(city).remove(podPath(metadata.namespace ?? '', metadata.name));
   }
 
   /**
@@ -98,7 +115,7 @@ export class Underlay {
    * learns it late.
    */
   async gatewaysReady(): Promise<void> {
-    await this.#withoutBackOff();
+    await this.#withoutBackOff('milan');
     const readiness = async (): Promise<string[]> =>
       Promise.all(
         this.peers.lab.cluster('milan').nodes.map(async ({ address }) => {
@@ -115,12 +132,15 @@ export class Underlay {
     );
   }
 
-  /** A leader that loses its Lease ends, and after many such ends the kubelet delays the restart; a new pod need not wait. */
-  async #withoutBackOff(): Promise<void> {
-    const pods = await this.peers.milan.pods(NETWORK, GATEWAYS);
+  /**
+   * A leader that loses its Lease ends, as it does on a machine that is busy for longer than the Lease lasts here. After many such
+   * ends the kubelet delays the restart; a new pod need not wait.
+   */
+  async #withoutBackOff(city: City): Promise<void> {
+    const pods = await this.peers.api(city).pods(NETWORK, GATEWAYS);
     const waits = ({ status }: Pod): boolean =>
       status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === 'CrashLoopBackOff') ?? false;
-    await Promise.all(pods.filter(waits).map(async (pod) => this.removePod(pod)));
+    await Promise.all(pods.filter(waits).map(async (pod) => this.#remove(city, pod)));
   }
 
   /** Stops the gateway's program on the other node until the one on this node leads. */
