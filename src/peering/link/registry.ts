@@ -51,7 +51,7 @@ export interface LinkRegistryOptions extends HelloOptions, Basics {
   dialBack: DialBack;
   random: Random;
   times?: Partial<LinkTimes & DialTimes>;
-  /** How often links that nobody may need are looked at; the second look closes them. Default 5 s. */
+  /** How often links that nobody may need are looked at, while there are such; the second look closes them. Default 5 s. */
   reapMs?: number;
   rates?: Rates;
   /** Whether peers may say that they are on our own host: it is so where all runs on one. */
@@ -88,7 +88,8 @@ export class LinkRegistry implements PeerLinks, Component {
   /** Until they have ended, greeted or not. */
   readonly #open = new Set<Link>();
   readonly #drained = Promise.withResolvers<void>();
-  #cancelReap = (): void => undefined;
+  /** While a look is due. */
+  #cancelReap: (() => void) | undefined;
   #unneeded = new Set<Link>();
 
   constructor(options: LinkRegistryOptions) {
@@ -126,12 +127,11 @@ export class LinkRegistry implements PeerLinks, Component {
     const { log, proxies } = this.#options;
     if (proxies) log.info('peers are dialled through a proxy', { proxy: nameOfProxy(proxies.proxy) });
     this.#targets.start();
-    this.#scheduleReap();
   }
 
   async stop(): Promise<void> {
     this.#state = 'stopped';
-    this.#cancelReap();
+    this.#cancelReap?.();
     const slots = [...this.#slots.values()];
     for (const slot of slots) slot.close(CLOSE.stopping, 'the peer stops');
     await Promise.all([this.#targets.stop(), ...slots.map(async (slot) => slot.stop())]);
@@ -182,6 +182,7 @@ export class LinkRegistry implements PeerLinks, Component {
 
   setTargets(targets: readonly DialTarget[]): void {
     this.#targets.set(targets);
+    this.#scheduleReap();
   }
 
   publish(clusterID: string): void {
@@ -324,24 +325,31 @@ export class LinkRegistry implements PeerLinks, Component {
     this.#targets.wake(clusterID);
     this.#listeners.tell({ clusterID });
     this.#forget(slot);
+    this.#scheduleReap();
   }
 
   #forget(slot: PeerSlot): void {
     if (slot.isEmpty) this.#slots.delete(slot.peer.clusterID);
   }
 
-  /** Ends links that we have dialled once neither side wants anything and nobody wants the link for itself. */
+  /** Links that we have dialled and nobody wants for themselves. */
+  #unwanted(): Link[] {
+    return [...this.#slots.values()].flatMap(({ active, peer }) =>
+      active?.dialledBy === 'Us' && !this.#targets.wants(peer.clusterID) ? [active] : [],
+    );
+  }
+
+  /** Ends such links once neither side wants anything: nothing tells of that, so it is looked at while there are some. */
   #scheduleReap(): void {
     const { clock, reapMs = REAP_MS } = this.#options;
+    if (this.#cancelReap !== undefined || this.#state !== 'running') return;
+    if (this.#unwanted().length === 0) return;
     this.#cancelReap = clock.after(onGridMs(clock.monotonic(), reapMs, reapMs / 2), () => {
-      const unneeded = new Set<Link>();
-      for (const { active, peer } of this.#slots.values()) {
-        const isWanted = active?.dialledBy !== 'Us' || this.#targets.wants(peer.clusterID);
-        if (isWanted || !active.isIdle) continue;
-        if (this.#unneeded.has(active)) active.close(CLOSE.unwanted, 'not wanted any more');
-        else unneeded.add(active);
-      }
-      this.#unneeded = unneeded;
+      this.#cancelReap = undefined;
+      const idle = this.#unwanted().filter(({ isIdle }) => isIdle);
+      for (const link of idle)
+        if (this.#unneeded.has(link)) link.close(CLOSE.unwanted, 'not wanted any more');
+      this.#unneeded = new Set(idle);
       this.#scheduleReap();
     });
   }

@@ -356,6 +356,8 @@ test('a link that we dialled ends when nobody wants anything, and not before', a
   one.say(two, { request });
   one.dial(two);
   await eventually('heard', () => two.lastHeard(one).request != null);
+  // Wanted, it is not looked at.
+  expect(looks).toBe(0);
   one.registry.setTargets([]);
   one.say(two, {});
   await eventually('the withdrawal arrived', () => two.lastHeard(one).request === null);
