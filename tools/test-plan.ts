@@ -33,17 +33,19 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
  * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run; compiling helm takes longer than what
  * it is asked; two versions beside each other, and an upgrade of what runs, matter where what clusters say to each other changes, and
  * with a release; kills of tethers are a part of `make faults`; kills of an agent of real containers are tried on control planes in each
- * run; how fast many pods are is for `make bench`; the others wait most of the time, and control planes, or a network without nodes, try
- * what matters in each run.
+ * run, as are API servers that are away, credentials that are revoked, and what a policy offers; how fast many pods are is for `make
+ * bench`; the others wait most of the time, and control planes, or a network without nodes, try what matters in each run.
  */
 const LONG_RUNS = [
   'test/e2e/documents/',
   'test/e2e/kubelet/crash.test.ts',
+  'test/e2e/kubelet/outage.test.ts',
   'test/e2e/network/api-server.test.ts',
   'test/e2e/network/cluster-ips.test.ts',
   'test/e2e/peers/away.test.ts',
   'test/e2e/peers/drain.test.ts',
   'test/e2e/peers/partition.test.ts',
+  'test/e2e/peers/peering-terms.test.ts',
   'test/e2e/peers/upgrade.test.ts',
   'test/integration/helm.test.ts',
   'test/integration/scale.test.ts',

@@ -21,7 +21,8 @@ import { noted, NotedWays } from './support/noted-ways.ts';
 type LeaseSpec = NonNullable<Lease['spec']>;
 
 const TIMEOUT_MS = 180_000;
-const LEASE_SECONDS = 4;
+/** A process that was stopped needs some seconds to find out what has become of it, and more on a busy machine. */
+const LEASE_SECONDS = 8;
 /** Of role all, which ends when it cannot renew in time: at its start it is busy, and so is the machine. */
 const LEADER_SECONDS = 12;
 /** Without a write: a process has done what it was told. */

@@ -145,7 +145,7 @@ const together = short('sides of a tether that are killed', {
 });
 
 const stride = short('from one write at which a side of a tether is killed to the next', {
-  short: 5,
+  short: 13,
   long: 1,
 });
 
