@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import type { LabSpec } from '../../lab/spec.ts';
+import { Program } from './program.ts';
+
 export interface Stall {
   /** From the start of the process until it listens: it loads its code, and nothing of this counts as a stall. */
   readonly startMs: number;
@@ -20,6 +23,23 @@ export function probeModule(file: string): string {
   url.searchParams.set('into', file);
   return url.href;
 }
+
+/**
+ * A process that does nothing, and is sampled in the same way: its stalls are what the machine makes every process wait. Ask for them
+ * when it has run for some seconds.
+ */
+export const startIdle = (lab: LabSpec, file: string): Program =>
+  Program.start(
+    'idle',
+    [
+      process.execPath,
+      '--import',
+      probeModule(file),
+      '--eval',
+      "require('node:net').createServer().listen(0, '127.0.0.1')",
+    ],
+    lab,
+  );
 
 /** Since it was asked the last time, or began. @param file as `probeModule` was given it */
 export async function stallOf(pid: number, file: string): Promise<Stall> {

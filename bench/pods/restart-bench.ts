@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
 import { ratios } from '../frame/goals.ts';
 import type { Program } from '../frame/program.ts';
+import { startIdle } from '../frame/stall.ts';
 import { Bed, type Restartable, tenantOf } from './bed.ts';
 import type { Mirror } from './contender.ts';
 import { createMany } from './many-pods.ts';
 import { PodWatch } from './pod-watch.ts';
-import { probeFlags, rawList, restart, type Restart } from './restart.ts';
+import { IDLE, probeFlags, rawList, restart, type Restart, stallFile } from './restart.ts';
 
 /** A pretended node has room for 250. */
 const PODS_PER_NODE = 200;
@@ -39,7 +40,8 @@ export const restartBench: Bench<{ pods: number; settle: number }> = {
     'The **raw list** reads the pods of both clusters with the same client, in pages, and drops them; the start of its process is not ' +
     'counted, that of the agent is. Writes are all that it has asked of both API servers since the start and for 30 s after, by their audit logs, without ' +
     'Leases and what says that the Node is Ready. The event loop is sampled every millisecond from when the program ' +
-    'listens, so an idle one counts as about one; loading its code before that is a figure of its own.',
+    'listens, so an idle one counts as about one; loading its code before that is a figure of its own. The **idle process** does nothing in the ' +
+    'same time: its stalls are those of the machine.',
   parameters: { pods: 10_000, settle: 90 },
   run: async ({ parameters: { pods, settle }, rounds, say, nodeFlags, before }) => {
     const foreignNodes = Math.ceil(pods / PODS_PER_NODE);
@@ -78,10 +80,11 @@ async function measure(
   const none = new Map<Name, Restart>();
   const full = new Map<Name, Restart[]>([...programs.keys()].map((name) => [name, []]));
   const rawMs: number[] = [];
+  const idle = startIdle(bed.lab.spec, stallFile(bed, IDLE));
   let running: Program | undefined;
   const anew = async (program: Restartable, count: number): Promise<Restart> => {
     await running?.stop();
-    const found = await restart(bed, program, count);
+    const found = await restart(bed, { agent: program, idle }, count);
     running = found.program;
     return found;
   };
@@ -143,6 +146,12 @@ function foundOf({ none, full, rawMs }: Results, pods: number): Found {
       digits,
     })),
   ]);
+  measured.push({
+    contender: 'idle process',
+    figure: 'event loop ms, p99.9',
+    values: agents.map(({ idle }) => idle.p999Ms),
+    digits: 1,
+  });
   measured.push({
     contender: 'raw list',
     figure: 'ms until every pod is reconciled',

@@ -20,15 +20,19 @@ export interface Restart {
   readonly writes: number;
   readonly requests: RequestCounts;
   readonly stall: Stall;
+  /** Of a process that does nothing, in the same time. */
+  readonly idle: Stall;
   readonly cpuMs: number;
   readonly privateMiB: number;
 }
 
 const TIMEOUT_MS = 900_000;
-const POLL_MS = 50;
+/** The program renders all its metrics for each look, and nobody scrapes more often than every few seconds. */
+const POLL_MS = 250;
 /** What is written late is written, too; and V8 gives back what the start took only after it has rested. */
 export const REST_MS = 30_000;
 const PROBED = 'agent';
+export const IDLE = 'idle';
 /** Of what goes on anyway: heartbeats, and what is asked but not stored. */
 const SURROUNDINGS = /(?: leases| (?:virtual)?nodes(?:\/status)?|reviews)$/u;
 
@@ -41,21 +45,23 @@ export const probeFlags = (bed: Bed, name: string = PROBED): string[] => [
 export const stallFile = (bed: Bed, name: string = PROBED): string =>
   join(bed.lab.spec.dataDirectory, `stall-${name}.json`);
 
-/** Starts the program, which is not running, with so many pods on its node. It runs on. */
+/** Starts the program, which is not running, with so many pods on its node. It runs on. @param idle of `startIdle` */
 export async function restart(
   bed: Bed,
-  agent: Restartable,
+  { agent, idle }: { agent: Restartable; idle: Program },
   pods: number,
 ): Promise<Restart & { program: Program }> {
   await bed.quiet();
+  const idleFile = stallFile(bed, IDLE);
+  await stallOf(idle.pid, idleFile);
   const fromMs = Date.now();
   const begun = await begin(agent, pods);
   const { program } = begun;
-  const stall = await stallOf(program.pid, stallFile(bed));
+  const [stall, idleStall] = [await stallOf(program.pid, stallFile(bed)), await stallOf(idle.pid, idleFile)];
   await sleep(REST_MS);
   const requests = requestsBetween(bed, fromMs, Date.now());
   const { privateMiB } = program.figures;
-  return { ...begun, writes: writes(requests), requests, stall, privateMiB };
+  return { ...begun, writes: writes(requests), requests, stall, idle: idleStall, privateMiB };
 }
 
 /** The same, no longer than until it has reconciled them. @param pollMs asking costs the program CPU, too */

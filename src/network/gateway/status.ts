@@ -12,6 +12,8 @@ export const ENDPOINT_MS = 5000;
 const NOTICEABLE = 0.2;
 /** A round trip of less varies by more than that from probe to probe. */
 const NOTICEABLE_RTT_MS = 2;
+/** What a tunnel at rest carries in two minutes; after these its handshake is written anyway. */
+const NOTICEABLE_BYTES = 16_384;
 /** In points of percent. */
 const NOTICEABLE_LOSS = 3;
 
@@ -94,7 +96,9 @@ function hasChanged(known: TunnelConnection, now: TunnelConnection): boolean {
   if (known.handshake !== now.handshake) return true;
   if (Math.abs((known.lossPercent ?? 0) - (now.lossPercent ?? 0)) >= NOTICEABLE_LOSS) return true;
   if (differsMuch(known.rttMs, now.rttMs, NOTICEABLE_RTT_MS)) return true;
-  return (['receivedBytes', 'sentBytes'] as const).some((key) => differsMuch(known[key], now[key], 0));
+  return (['receivedBytes', 'sentBytes'] as const).some((key) =>
+    differsMuch(known[key], now[key], NOTICEABLE_BYTES),
+  );
 }
 
 function differsMuch(known: number | undefined, now: number | undefined, least: number): boolean {

@@ -38,8 +38,8 @@ test('nothing new, no write', () => expect(patchOf({})).toBeUndefined());
 test.each<[string, Partial<TunnelConnection>, boolean]>([
   ['a little slower', { rttMs: 11.9 }, false],
   ['much slower', { rttMs: 13 }, true],
-  ['a few bytes', { receivedBytes: 1200 }, false],
-  ['many bytes', { receivedBytes: 1300 }, true],
+  ['a few bytes', { receivedBytes: 17_000 }, false],
+  ['many bytes', { receivedBytes: 18_000 }, true],
   ['a little loss', { lossPercent: 2 }, false],
   ['loss', { lossPercent: 3 }, true],
   ['another handshake', { handshake: '2026-01-01T12:00:00Z' }, true],
