@@ -31,7 +31,10 @@ export class Landed extends Duplex {
     this.#carrier = carrier;
     // Whoever listens learns of it; where nobody does (yet), it must not end the process.
     this.on('error', () => undefined);
-    carrier.on('error', (error) => this.destroy(error));
+    // What has come before its end is passed on, though the other side takes nothing more.
+    carrier.on('error', (error) => {
+      if (!carrier.readableEnded) this.destroy(error);
+    });
     carrier.once('close', () => this.#closed(carrier.readableEnded));
     carrier.once('end', () => this.push(null));
     carrier.on('data', (bytes: Buffer) => {
@@ -63,6 +66,11 @@ export class Landed extends Duplex {
     else this.destroy();
   }
 
+  /** An error of a write would end this side, too, before it has told its own end. */
+  #unlessEnded(done: (error?: Error | null) => void): (error?: Error | null) => void {
+    return (error) => done(this.#carrier?.readableEnded === true ? null : error);
+  }
+
   #read(): Buffer | null {
     return this.read() as Buffer | null;
   }
@@ -72,13 +80,14 @@ export class Landed extends Duplex {
   }
 
   override _write(bytes: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
-    this.#carrier?.write(bytes, done);
+    this.#carrier?.write(bytes, this.#unlessEnded(done));
   }
 
   override _writev(pieces: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
     const last = pieces.length - 1;
     this.#carrier?.cork();
-    pieces.forEach(({ chunk }, index) => this.#carrier?.write(chunk, index === last ? done : undefined));
+    const told = this.#unlessEnded(done);
+    pieces.forEach(({ chunk }, index) => this.#carrier?.write(chunk, index === last ? told : undefined));
     this.#carrier?.uncork();
   }
 

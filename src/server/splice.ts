@@ -10,6 +10,9 @@ interface SpliceOptions {
   idleMs: number;
 }
 
+/** For a client that is slow: what it was still to get is lost if it takes longer. */
+const LINGER_MS = 300_000;
+
 /** How often an idle connection is looked at, per idle time; it is cut at most one such interval late. */
 const CHECKS = 8;
 
@@ -21,28 +24,45 @@ const CHECKS = 8;
 export async function splice(client: Socket, remote: Duplex, options: SpliceOptions): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let open = 2;
-  const closed = (one: Duplex, other: Duplex): void => {
-    // Nothing more can be sent or received, and nobody reads what the other still sends. After an end it gets what is on the way.
-    if (one.readableEnded && other.writableEnded && !other.writableFinished) {
-      other.once('finish', () => other.destroy());
-    } else {
-      other.destroy();
-    }
+  const closed = (): void => {
     open -= 1;
     if (open === 0) resolve();
   };
   client.on('error', () => remote.destroy());
-  remote.on('error', () => client.destroy());
-  client.once('close', () => closed(client, remote));
-  remote.once('close', () => closed(remote, client));
+  // After its end it has nothing more to say, and what it does not take any more it need not take.
+  remote.on('error', () => {
+    if (!remote.readableEnded) client.destroy();
+  });
+  client.once('close', () => {
+    // Nobody reads what the other still sends. After an end it gets what is on the way.
+    if (client.readableEnded && remote.writableEnded && !remote.writableFinished)
+      remote.once('finish', () => remote.destroy());
+    else remote.destroy();
+    closed();
+  });
+  remote.once('close', () => {
+    if (remote.readableEnded && client.writableEnded) linger(client, options.clock);
+    else client.destroy();
+    closed();
+  });
   // Either connection may have closed while the other was being opened.
   if (client.destroyed) remote.destroy();
   if (remote.destroyed) client.destroy();
   const cancel = watchIdle(client, options);
-  pour(client, remote);
-  pour(remote, client);
+  pour(client, remote, pour(remote, client));
   await promise;
   cancel();
+}
+
+/**
+ * Reads on, for nobody, until the client has closed as well. If a connection is closed while there is something unread, or when more comes,
+ * it is reset (RFC 1122, 4.2.2.13), and a reset overtakes what the client was still to get: megabytes may be on the way.
+ */
+function linger(client: Socket, clock: Clock): void {
+  const cancel = clock.after(LINGER_MS, () => client.destroy());
+  client.once('close', cancel);
+  client.unpipe();
+  client.resume();
 }
 
 /** Compares byte counts now and then instead of resetting a timer for every chunk. */

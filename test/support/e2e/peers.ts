@@ -146,7 +146,7 @@ export class Peers {
       ...object('ForeignCluster', 'rome'),
       spec: { clusterID: id.rome, endpoint, outgoing: 'Disabled' },
     });
-    await this.untilNodes('are Ready', (nodes) => nodes.length > 0 && nodes.every(isNodeReady), 90);
+    await this.untilNodes('are Ready', (nodes) => nodes.length > 0 && nodes.every(isNodeReady), 240);
   }
 
   /** Removes what `peer` has made, and waits until nothing of it is left on either side. */

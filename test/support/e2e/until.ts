@@ -9,7 +9,7 @@ const REST = { least: 100, most: 500 };
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
-  { seconds = 60, ...options }: { seconds?: number; seen?: () => Promise<unknown> } = {},
+  { seconds = 120, ...options }: { seconds?: number; seen?: () => Promise<unknown> } = {},
 ): Promise<T> {
   return awaited(what, ask, { ...options, deadlineMs: seconds * 1000, rest: REST, isLater: () => true });
 }

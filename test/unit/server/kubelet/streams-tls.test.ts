@@ -159,3 +159,26 @@ test('a client that leaves before there is a stream ends the connection that was
   await eventually('closed', () => peer.destroyed);
   expect(peers).toHaveLength(1);
 });
+
+test.each([1, 4])(
+  'a client that still speaks when the other side has said %d MiB and gone gets all of it',
+  async (size) => {
+    await start();
+    const { socket, peer } = await opened();
+    socket.pause();
+    const data = randomBytes(size * 1024 * 1024);
+    await new Promise<void>((resolve) => peer.end(data, resolve));
+    const gone = once(peer, 'close');
+    peer.destroy();
+    await gone;
+    // What is sent to a connection that is closed is answered by a reset.
+    for (let count = 0; count < 5; count++) {
+      socket.write('and another word');
+      await kubelet.ask('/healthz');
+    }
+    expect(socket.destroyed).toBe(false);
+    expect((await readBytes(socket)).equals(data)).toBe(true);
+    socket.end();
+    await once(socket, 'close');
+  },
+);
