@@ -66,13 +66,8 @@ describe.each(TRANSPORTS)('kubectl exec over %s', (transport, env) => {
 });
 
 test('output of 64 MB arrives whole', async () => {
-  const exec = await world.kubectl(
-    ['exec', 'target', '--', 'sh', '-c', 'head -c 64000000 /dev/zero | tr "\\0" x'],
-    {
-      timeoutMs: 60_000,
-    },
-  );
-  expect(exec.stdout.length).toBe(64_000_000);
+  const script = 'head -c 64000000 /dev/zero | tr "\\0" x';
+  expect(await world.bytesOf(['exec', 'target', '--', 'sh', '-c', script])).toBe(64_000_000);
 });
 
 test('twenty at once', async () => {

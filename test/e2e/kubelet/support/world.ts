@@ -68,6 +68,17 @@ export class World {
     return stdout;
   }
 
+  /**
+   * How many bytes kubectl writes. They do not pass through this process, which may be slow: without the virtual node, too, kubectl
+   * pings a server that has said all and gone, and loses to the reset what its reader has not taken yet.
+   */
+  async bytesOf(args: readonly string[]): Promise<number> {
+    const command = ['sh', '-c', '"$0" "$@" | wc -c', ...this.#command(args, {})] as const;
+    const { stdout, stderr } = await Program.start(command, this.#options({ timeoutMs: 60_000 })).ended;
+    if (stderr !== '') throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+    return Number(stdout);
+  }
+
   /** Starts kubectl. */
   start(args: readonly string[], options: KubectlOptions = {}): Program {
     return Program.start(this.#command(args, options), this.#options(options));
