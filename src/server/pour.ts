@@ -11,7 +11,7 @@ export function pour(
   to: Duplex,
   readAhead: ReadAhead = (done) => done(),
 ): ReadAhead | undefined {
-  if (from instanceof Landed) return pourLanded(from, to);
+  if (from instanceof Landed) return new LandedPour(from, to).start().readAhead;
   pourStream(from, to, readAhead);
   return undefined;
 }
@@ -54,75 +54,97 @@ const AHEAD_BYTES = 8 * 1024 * 1024;
 const AHEAD_OF_ALL_BYTES = 48 * 1024 * 1024;
 let aheadOfAll = 0;
 
-function pourLanded(from: Landed, to: Duplex): ReadAhead {
-  /** Held for a client that does not take it yet. */
-  let ahead = 0;
-  /** How much may still be read ahead; zero while nobody has asked. */
-  let budget = 0;
-  let hasCome = false;
-  const forget = (): void => {
-    aheadOfAll -= ahead;
-    ahead = 0;
+/** What lands is copied into blocks, and a block is written when it is full or the turn is over. */
+class LandedPour {
+  readonly #from: Landed;
+  readonly #to: Duplex;
+  #block: Buffer | undefined;
+  #filled = 0;
+  /** Bytes that wait for a client which does not take them yet. */
+  #ahead = 0;
+  /** How many bytes may still be read ahead; zero while nobody has asked. */
+  #budget = 0;
+  /** Since it was looked at last. */
+  #hasCome = false;
+
+  constructor(from: Landed, to: Duplex) {
+    this.#from = from;
+    this.#to = to;
+  }
+
+  start(): this {
+    const [from, to] = [this.#from, this.#to];
+    to.on('drain', () => {
+      this.#forget();
+      from.proceed();
+    });
+    to.once('close', () => this.#forget());
+    from.once('end', () => {
+      this.#flush();
+      to.end();
+    });
+    from.takeAll((bytes) => this.#take(bytes));
+    return this;
+  }
+
+  readonly readAhead: ReadAhead = (done) => {
+    this.#budget = AHEAD_BYTES;
+    this.#hasCome = true;
+    this.#from.proceed();
+    this.#look(done);
   };
-  let block: Buffer | undefined;
-  let filled = 0;
-  const flush = (): void => {
-    if (block === undefined) return;
-    const full = block;
-    block = undefined;
+
+  #look(done: () => void): void {
+    // A turn of the event loop reads what had come before it.
+    if (this.#hasCome && this.#budget > 0 && aheadOfAll < AHEAD_OF_ALL_BYTES && !this.#to.destroyed) {
+      this.#hasCome = false;
+      setImmediate(() => this.#look(done));
+      return;
+    }
+    this.#budget = 0;
+    if (this.#to.writableNeedDrain) this.#from.hold();
+    done();
+  }
+
+  #take(bytes: Buffer): boolean {
+    this.#hasCome = true;
+    if (this.#budget > 0) this.#count(bytes.length);
+    for (let at = 0; at < bytes.length;) {
+      this.#block ??= this.#gather();
+      const copied = bytes.copy(this.#block, this.#filled, at);
+      this.#filled += copied;
+      at += copied;
+      if (this.#filled === this.#block.length) this.#flush();
+    }
+    return this.#budget > 0 || !this.#to.writableNeedDrain;
+  }
+
+  #count(bytes: number): void {
+    this.#budget -= bytes;
+    if (!this.#to.writableNeedDrain || this.#to.destroyed) return;
+    this.#ahead += bytes;
+    aheadOfAll += bytes;
+  }
+
+  #forget(): void {
+    aheadOfAll -= this.#ahead;
+    this.#ahead = 0;
+  }
+
+  #gather(): Buffer {
+    this.#filled = 0;
+    setImmediate(() => this.#flush());
+    return spareBlocks.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  }
+
+  #flush(): void {
+    const full = this.#block;
+    if (full === undefined) return;
+    this.#block = undefined;
     // Only what has been written, or is certain not to be, may be overwritten.
     const done = (): void => {
       if (spareBlocks.length < SPARE_BLOCKS) spareBlocks.push(full);
     };
-    if (!to.write(full.subarray(0, filled), done) && budget <= 0) from.hold();
-  };
-  const gather = (): Buffer => {
-    filled = 0;
-    setImmediate(flush);
-    return spareBlocks.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
-  };
-  to.on('drain', () => {
-    forget();
-    from.proceed();
-  });
-  to.once('close', forget);
-  from.once('end', () => {
-    flush();
-    to.end();
-  });
-  from.takeAll((bytes) => {
-    hasCome = true;
-    if (budget > 0) {
-      budget -= bytes.length;
-      if (to.writableNeedDrain) {
-        ahead += bytes.length;
-        aheadOfAll += bytes.length;
-      }
-    }
-    for (let at = 0; at < bytes.length;) {
-      block ??= gather();
-      const copied = bytes.copy(block, filled, at);
-      filled += copied;
-      at += copied;
-      if (filled === block.length) flush();
-    }
-    return budget > 0 || !to.writableNeedDrain;
-  });
-  return (done) => {
-    const look = (): void => {
-      // A turn of the event loop reads what had come before it.
-      if (hasCome && budget > 0 && aheadOfAll < AHEAD_OF_ALL_BYTES && !to.destroyed) {
-        hasCome = false;
-        setImmediate(look);
-        return;
-      }
-      budget = 0;
-      if (to.writableNeedDrain) from.hold();
-      done();
-    };
-    budget = AHEAD_BYTES;
-    hasCome = true;
-    from.proceed();
-    look();
-  };
+    if (!this.#to.write(full.subarray(0, this.#filled), done) && this.#budget <= 0) this.#from.hold();
+  }
 }
