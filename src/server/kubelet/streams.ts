@@ -146,7 +146,6 @@ export class Streams {
     const remote = result.socket;
     this.#sockets.add(remote);
     remote.once('close', () => this.#sockets.delete(remote));
-    remote.on('error', () => undefined);
     socket.setNoDelay(true);
     const protocol = headerValue(result.headers, 'upgrade') ?? '';
     const headers = answerHeaders(result.headers).filter(([name]) => name.toLowerCase() !== 'upgrade');
