@@ -42,5 +42,9 @@ export const STEERING_PREFIXES: readonly string[] = [
   'volume.beta.kubernetes.io/',
 ];
 
-export const isSteering = (key: string): boolean =>
-  STEERING_PREFIXES.some((prefix) => key.startsWith(prefix));
+/** The same as a regular expression, of a form that RE2 reads, too: one look at a key instead of one for each prefix. */
+export const STEERING_PATTERN: string = `^(${STEERING_PREFIXES.map((prefix) => prefix.replaceAll('.', '[.]')).join('|')})`;
+
+const steering = new RegExp(STEERING_PATTERN, 'u');
+
+export const isSteering = (key: string): boolean => steering.test(key);

@@ -1,3 +1,4 @@
+import { isFinished } from '../api/pod.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import { tellAnswers } from '../kube/server-news.ts';
@@ -53,25 +54,27 @@ export function enqueueReturned(
 
 function connectHomePods(provider: Wired): void {
   provider.homePods.onChange((key, current, previous) => {
-    provider.controllers.pods.add(key);
+    if (current === undefined || !provider.pods.isEcho(current)) provider.controllers.pods.add(key);
     // A status alone changes neither references nor tokens, and comes far more often than anything else.
     const isSameSpec =
       current?.metadata.uid === previous?.metadata.uid &&
       current?.metadata.generation === previous?.metadata.generation &&
-      current?.status?.phase === previous?.status?.phase;
-    if (isSameSpec) return;
-    for (const pod of [current, previous]) {
-      if (pod !== undefined) addDependents(provider, pod);
-    }
+      (current && isFinished(current)) === (previous && isFinished(previous));
+    if (!isSameSpec) addDependents(provider, current, previous);
   });
 }
 
-/** What the pod needs over there is looked at again. */
-export function addDependents({ controllers }: Pick<Wired, 'controllers'>, pod: Pod): void {
-  const namespace = pod.metadata.namespace ?? '';
-  for (const { kind, name } of podReferences(pod))
-    controllers.reflect.add(referenceKey(kind, namespace, name));
-  controllers.tokens.add(tokenKey(pod));
+/** What these pods need over there is looked at again. */
+export function addDependents(
+  { controllers }: Pick<Wired, 'controllers'>,
+  ...states: readonly (Pod | undefined)[]
+): void {
+  const pods = states.filter((pod) => pod !== undefined);
+  const references = pods.flatMap((pod) =>
+    podReferences(pod).map(({ kind, name }) => referenceKey(kind, pod.metadata.namespace ?? '', name)),
+  );
+  for (const key of new Set(references)) controllers.reflect.add(key);
+  for (const key of new Set(pods.map(tokenKey))) controllers.tokens.add(key);
 }
 
 function connectTenants(provider: Wired): void {

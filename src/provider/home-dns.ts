@@ -1,5 +1,6 @@
 import type { ResolvConf } from '../lib/resolv-conf.ts';
 import type { Logger } from '../lib/log.ts';
+import type { NetworkView } from './network-view.ts';
 import { contains, parseAddress, prefixesOf } from '../lib/prefix.ts';
 import { HOME_REACH_REASONS, type HomeDnsView, type HomeReachReason } from '../api/tunnel.ts';
 
@@ -67,18 +68,17 @@ const missing = (message: string): HomeDnsWay => ({
   message,
 });
 
-/** Says once why pods over there ask no DNS of home: it does not change while this process runs. */
-export class DnsComplaint {
-  readonly #log: Logger;
-  #said = '';
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  look(way: HomeDnsWay): void {
-    if (way.kind !== 'None' || way.reason !== 'NoClusterDNS' || way.message === this.#said) return;
-    this.#said = way.message;
-    this.#log.warn('pods over there ask the foreign DNS', { why: way.message });
-  }
+/** From now on says once why pods over there ask no DNS of home: it does not change while this process runs. */
+export function complainOfDns(
+  network: Pick<NetworkView, 'onChange'>,
+  way: () => HomeDnsWay,
+  log: Logger,
+): void {
+  let said = '';
+  network.onChange(() => {
+    const now = way();
+    if (now.kind !== 'None' || now.reason !== 'NoClusterDNS' || now.message === said) return;
+    said = now.message;
+    log.warn('pods over there ask the foreign DNS', { why: said });
+  });
 }

@@ -20,7 +20,7 @@ import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import { isOther } from './forge/additions.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
-import { DnsComplaint, type HomeDnsWay, homeDnsWay, NO_DNS, type OwnDns } from './home-dns.ts';
+import { complainOfDns, type HomeDnsWay, homeDnsWay, NO_DNS, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';
 import { forgeContext } from './forge-context.ts';
 import { homePodInformer } from './home-pods.ts';
@@ -60,9 +60,8 @@ interface ProviderOptions extends Basics, Pick<EventsHomeOptions, 'predecessorAt
   foreign?: Pick<ForeignClusterOptions, 'connect' | 'homeCa' | 'proxies'>;
   events: EventRecorder;
   metrics?: ControllerMetrics;
-  /** Where the home API server reaches the kubelet API. */
+  /** Where the home API server reaches the kubelet API. The port is a function where it is known only once it is listened on. */
   nodeAddress: string;
-  /** A function where the port is known only once it is listened on. */
   kubeletPort: number | (() => number);
   version: string;
   /** Of the process, at the home cluster. Default: its own. */
@@ -89,6 +88,7 @@ export class Provider {
   readonly tenants: Tenants;
   readonly namespaces: OffloadedNamespaces;
   readonly network: NetworkView;
+  readonly pods: PodReconciler;
   readonly controllers: Readonly<Record<ControllerName, Controller>>;
   readonly virtualNodes: Cache<VirtualNode>;
   readonly nodes: Informer<Node>;
@@ -168,10 +168,10 @@ export class Provider {
     this.tokens = this.#createTokens(parts);
     this.events = this.#createEvents(parts);
     this.storage = new Storage({ ...parts, virtualNode, shared, spec: () => this.virtualNode?.spec, log });
-    this.controllers = this.#createControllers(parts);
+    this.pods = this.#createPods(parts);
+    this.controllers = this.#createControllers();
     connect(this);
-    const complaint = new DnsComplaint(log);
-    this.network.onChange(() => complaint.look(this.homeDns));
+    complainOfDns(this.network, () => this.homeDns, log);
   }
 
   /** Undefined when it has been deleted. */
@@ -288,10 +288,8 @@ export class Provider {
   }
 
   #createNode(): NodeReconciler {
-    const { home, clock } = this.#options;
     return new NodeReconciler({
-      home,
-      clock,
+      ...this.#options,
       virtualNode: this.#known.metadata.name,
       virtualNodes: this.virtualNodes,
       nodes: this.nodes,
@@ -316,17 +314,15 @@ export class Provider {
   }
 
   #createHomeLease(): HomeLease {
-    const { homeAnswers = () => true, history, clock, log } = this.#options;
     return new HomeLease({
+      homeAnswers: () => true,
+      ...this.#options,
       foreign: this.foreign.client,
       tenantNamespaces: () => this.namespaces.mappings.map(({ tenantNamespace }) => tenantNamespace),
       identity: this.nodeName,
-      homeAnswers,
-      ...(history !== undefined && { history }),
       onRenewed: () => this.contact.answered(),
       onRestored: () => this.restores.foreignRestored(),
-      clock,
-      log: log.named('home-lease'),
+      log: this.#options.log.named('home-lease'),
     });
   }
 
@@ -365,15 +361,16 @@ export class Provider {
     });
   }
 
-  #createControllers(parts: CommonParts): Provider['controllers'] {
-    const { metrics, clock, log } = this.#options;
-    const pods = new PodReconciler({
+  #createPods(parts: CommonParts): PodReconciler {
+    const { clock, log } = this.#options;
+    return new PodReconciler({
       ...parts,
       node: () => nodeIdentity(this.#lastSeen()),
       context: (namespace) => this.#contextOf(namespace),
       references: (pod) => referenceState(pod, this),
       losses: new LossBudget(clock),
       kept: this.restores.kept,
+      look: (key) => this.controllers.pods.add(key),
       onAdopted: (home) => addDependents(this, home),
       room: new RoomRefusals({
         ...parts,
@@ -384,7 +381,11 @@ export class Provider {
       onBurst: (message) => this.#tell(OFFLOADED_REASONS.lost, message),
       log: log.named('pods'),
     });
-    const { reflector: reflect, tokens, mirror, events, storage } = this;
+  }
+
+  #createControllers(): Provider['controllers'] {
+    const { metrics, clock, log } = this.#options;
+    const { pods, reflector: reflect, tokens, mirror, events, storage } = this;
     const node = { reconcile: async (_key: string, signal: AbortSignal) => this.#node.reconcile(signal) };
     return createControllers(
       { node, pods, reflect, tokens, mirror, events, storage },

@@ -12,6 +12,7 @@ import type { NetworkView } from './network-view.ts';
 import type { ForeignContact } from './node/contact.ts';
 import type { Room } from './node/room.ts';
 import type { HomeNodePorts } from './node-ports.ts';
+import type { PodReconciler } from './pods/reconciler.ts';
 import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import type { Reflector } from './reflect/reflector.ts';
 import type { TokenReconciler } from './reflect/tokens.ts';
@@ -27,6 +28,7 @@ export interface Wired {
   readonly nodes: Cache<Node>;
   readonly siblings: Siblings;
   readonly homePods: Informer<Pod>;
+  readonly pods: Pick<PodReconciler, 'isEcho'>;
   readonly tenants: Tenants;
   readonly namespaces: OffloadedNamespaces;
   readonly foreign: ForeignCluster;

@@ -61,9 +61,25 @@ export class Ending {
     }
     const status = isFinished(home) ? undefined : this.#endOf(home, last);
     if (status !== undefined) return this.#show(home, { status, isSaid: last !== undefined }, signal);
-    await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
-    this.#asked.set(podKey(home), { uid, at: this.#options.clock.monotonic() });
+    await this.#delete(home, signal);
     return DONE;
+  }
+
+  async #delete(home: Pod, signal: AbortSignal): Promise<void> {
+    const key = podKey(home);
+    // Noted first: the watch may tell of it before the answer comes.
+    this.#asked.set(key, { uid: home.metadata.uid, at: this.#options.clock.monotonic() });
+    try {
+      await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
+    } catch (error) {
+      this.#asked.delete(key);
+      throw error;
+    }
+  }
+
+  /** Whether its final deletion was asked for a moment ago. */
+  isAsked(home: Pod): boolean {
+    return home.metadata.deletionGracePeriodSeconds === 0 && this.#waitMs(home) > 0;
   }
 
   /** The API server notes that nothing is waited for any more, and then lets the pod go: the first is no reason to ask again. */

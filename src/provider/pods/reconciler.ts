@@ -28,6 +28,7 @@ import type { KeptBodies } from '../restored/kept-bodies.ts';
 import type { Tenant } from '../tenants.ts';
 import { collectRemote } from './collect.ts';
 import { type Action, decide, type Note, type ReferenceState, type Situation } from './decide.ts';
+import { Echoes } from './echoes.ts';
 import { Ending } from './ending.ts';
 import { HeldRequests } from './held-requests.ts';
 import { failureToTell, nameTaken, type Refusal, refusalOf, withPolicy } from './refusal.ts';
@@ -48,6 +49,8 @@ interface PodReconcilerOptions extends CommonParts {
   onAdopted: (home: Pod) => void;
   /** For how long a loss is not to be believed yet, because this cluster has been away; see HomeReturn. */
   returnPatienceMs: () => number;
+  /** Brings the pod of that key back into the queue. */
+  look: (key: string) => void;
   /** Many losses are being held back: to be shown to people. */
   onBurst: (message: string) => void;
   log: Logger;
@@ -73,17 +76,21 @@ export class PodReconciler {
   readonly #heldRequests: HeldRequests;
   readonly #remotes: RemotePods;
   readonly #ending: Ending;
+  readonly #echoes: Echoes;
   readonly #pace: Pace;
 
   constructor(options: PodReconcilerOptions) {
     this.#options = options;
     this.#pace = homePace('podStatus', options.clock);
+    this.#echoes = new Echoes((home) => options.look(podKey(home)));
     this.#heldRequests = new HeldRequests(options.clock);
     this.#remotes = new RemotePods(options.foreign);
     this.#ending = new Ending({
       ...options,
       remotes: this.#remotes,
-      putStatus: async (...written) => this.#putStatus(...written),
+      putStatus: async (...written) => {
+        await this.#putStatus(...written);
+      },
       reclaim: async (remote, namespace, signal) =>
         this.#reclaim(remote, options.tenants.of(namespace), signal),
     });
@@ -102,6 +109,11 @@ export class PodReconciler {
       if (home !== undefined && reason !== undefined) this.#tell(home, reason, errorMessage(error));
       throw error;
     }
+  }
+
+  /** Whether a change at home is only what this program has done there, after which nothing is left to do. */
+  isEcho(home: Pod): boolean {
+    return this.#echoes.take(home) || this.#ending.isAsked(home);
   }
 
   #forget(key: string): void {
@@ -275,7 +287,11 @@ export class PodReconciler {
   async #writeStatus(home: Pod, status: PodStatus, signal: AbortSignal): Outcome {
     const { clock } = this.#options;
     try {
-      await this.#putStatus(home, status, signal);
+      await this.#echoes.around(home, async () => {
+        const written = await this.#putStatus(home, status, signal);
+        // The end of a pod may have to be carried across.
+        return written === undefined || isFinished(written) ? undefined : written;
+      });
       return DONE;
     } catch (error) {
       if (!hasCode(error, 'Invalid')) throw error;
@@ -289,9 +305,10 @@ export class PodReconciler {
     }
   }
 
-  async #putStatus(home: Pod, status: PodStatus, signal: AbortSignal): Promise<void> {
+  /** Returns the pod as it is now; undefined: it is gone. */
+  async #putStatus(home: Pod, status: PodStatus, signal: AbortSignal): Promise<Pod | undefined> {
     const writing = this.#options.home.replace(pods, { ...home, status }, { subresource: 'status', signal });
-    await writing.catch(ignoring('NotFound'));
+    return writing.catch(ignoring('NotFound'));
   }
 
   async #refuse(

@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type * as models from '@kubernetes/client-node';
+import { groupAndResource } from '../../../src/api/rbac.ts';
 import { LABEL_PEER } from '../../../src/api/tenant-labels.ts';
 import { forgeCluster } from '../../../src/deploy/cluster.ts';
+import { PEER_RIGHTS } from '../../../src/hosting/tenants/peer-rights.ts';
 
 /**
  * Which policies an API server judges a write by. Each of them costs it about a tenth of a millisecond, if only to find that it is
@@ -87,6 +89,30 @@ test.each<[what: string, write: Write, names: string[]]>([
     { resource: 'configmaps', operation: 'CREATE' },
     ['tenant-data', 'tenant-ownership', 'tenant-metadata', 'tether-tenants'],
   ],
+  [
+    "a kubelet's word about a pod",
+    { resource: 'pods/status', operation: 'UPDATE' },
+    ['agents', 'release', 'tether-tenants', 'guardian'],
+  ],
+  ["a scheduler's word about a pod", { resource: 'pods/binding', operation: 'CREATE' }, ['tether-tenants']],
+  ['an Event', { resource: 'events', operation: 'CREATE' }, ['tether-tenants']],
 ])('in a tenant namespace: %s', (_, write, names) => {
   expect(judging(write, { [LABEL_PEER]: 'rome' })).toEqual(names);
+});
+
+test('whatever a peer may write is judged in a tenant namespace', () => {
+  const operations = { create: 'CREATE', update: 'UPDATE', patch: 'UPDATE', delete: 'DELETE' } as const;
+  const isStream = /^pods\/(exec|attach|portforward)$/u;
+  const writes = PEER_RIGHTS.map((right) => ({ ...groupAndResource(right), verbs: right.verbs }))
+    .filter(({ resource }) => !isStream.test(resource))
+    .flatMap(({ group, resource, verbs }) =>
+      Object.entries(operations)
+        .filter(([verb]) => verbs.some((it) => it === verb))
+        .map(([, operation]) => ({ group, resource, operation })),
+    );
+  expect(writes.length).toBeGreaterThan(20);
+  for (const write of writes) {
+    const names = judging(write, { [LABEL_PEER]: 'rome' }).filter((name) => name.startsWith('tenant-'));
+    expect({ write, names }).not.toEqual({ write, names: [] });
+  }
 });

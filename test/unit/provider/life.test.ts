@@ -22,6 +22,28 @@ test('created, shown, deleted: and nothing is left', async () => {
   await world.settled();
 });
 
+test('an agent looks at a pod as often as there is something to find, and not at what it has done itself', async () => {
+  await world.start();
+  await world.settled();
+  const looks = (controller: string): number => world.looks.get(controller) ?? 0;
+  const names = Array.from({ length: 20 }, (_, index) => `web-${index}`);
+  world.looks.clear();
+  for (const name of names) world.addPod(name);
+  await world.settled();
+  const perPod = (controller: string): number => looks(controller) / names.length;
+  // It appears, its remote pod appears, that one is placed, and runs; then its status comes back.
+  expect(perPod('pods')).toBeGreaterThan(1);
+  expect(perPod('pods')).toBeLessThanOrEqual(4);
+  expect(perPod('tokens')).toBe(1);
+  world.looks.clear();
+  for (const name of names) world.deletePod(name);
+  await world.until('gone', () => names.every((name) => world.status(name) === undefined));
+  await world.settled();
+  // It is deleted, its remote pod is, that one ends, is gone, its end is shown, and it is gone itself.
+  expect(perPod('pods')).toBeLessThanOrEqual(6);
+  expect(perPod('tokens')).toBeLessThanOrEqual(2);
+});
+
 test.each([
   ['', false],
   [', also if its deletion arrives before that could be written', true],

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Pod } from '../../../../src/api/wire.ts';
 import { Ending } from '../../../../src/provider/pods/ending.ts';
+import { TributaryError } from '../../../../src/lib/errors.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { CONTEXT, homePod, NOW, remotePod, RUNNING } from '../support/pods.ts';
 
@@ -96,4 +97,52 @@ test('what is being removed is asked to go once in a second, and its successor a
   await clock.advance(1000);
   await finish({ ...ended, metadata: { ...ended.metadata, uid: 'another' } });
   expect(said).toEqual(['read', 'delete', 'read', 'delete', 'read', 'delete']);
+});
+
+test('a pod whose deletion was asked for is no news, until the deletion fails or takes long', async () => {
+  const clock = new FakeClock();
+  const answer = Promise.withResolvers<void>();
+  const ending = new Ending({
+    clock,
+    home: { delete: async () => answer.promise },
+    tenants: { of: () => ({ lastState: () => body(gone) }) },
+    context: () => CONTEXT,
+    remotes: { live: async () => Promise.resolve(undefined) },
+    putStatus: async () => Promise.resolve(),
+    reclaim: async () => Promise.resolve({}),
+  });
+  const going: Pod = { ...ended, metadata: { ...ended.metadata, deletionGracePeriodSeconds: 0 } };
+  expect(ending.isAsked(going)).toBe(false);
+  const finishing = ending.finish({ do: 'finish', home: ended, tenantNamespace: 'tenant' }, signal);
+  expect(ending.isAsked(going)).toBe(true);
+  // It is not on its way yet.
+  expect(ending.isAsked(ended)).toBe(false);
+  await clock.advance(2_000);
+  expect(ending.isAsked(going)).toBe(false);
+  answer.reject(new TributaryError('Unreachable', 'no answer'));
+  await expect(finishing).rejects.toThrow('no answer');
+  expect(ending.isAsked(going)).toBe(false);
+});
+
+test('a deletion that fails is asked for again at once', async () => {
+  const said: string[] = [];
+  const ending = new Ending({
+    clock: new FakeClock(),
+    home: {
+      delete: async () => {
+        said.push('delete');
+        return said.length === 1 ? Promise.reject(new Error('no')) : Promise.resolve();
+      },
+    },
+    tenants: { of: () => ({ lastState: () => body(gone) }) },
+    context: () => CONTEXT,
+    remotes: { live: async () => Promise.resolve(undefined) },
+    putStatus: async () => Promise.resolve(),
+    reclaim: async () => Promise.resolve({}),
+  });
+  const finish = async (): Promise<unknown> =>
+    ending.finish({ do: 'finish', home: ended, tenantNamespace: 'tenant' }, signal);
+  await expect(finish()).rejects.toThrow('no');
+  await finish();
+  expect(said).toEqual(['delete', 'delete']);
 });

@@ -48,6 +48,8 @@ export class World {
   keepMs: number | undefined;
   /** Of the agents to come. */
   log: Logger = silentLogger;
+  /** How often agents have looked at keys, by controller. */
+  readonly looks: Map<string, number> = new Map<string, number>();
   /** What was told about pods: "reason: message". */
   readonly events: string[] = [];
   readonly #tokens = { home: new Set([AGENT]), foreign: new Set([AGENT]) };
@@ -114,6 +116,10 @@ export class World {
           createClient(credentials, { ...options, carrier: this.foreign.carrier() }),
       },
       events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
+      metrics: {
+        reconciled: (controller) => this.looks.set(controller, (this.looks.get(controller) ?? 0) + 1),
+        depth: () => undefined,
+      },
       nodeAddress: '192.0.2.1',
       kubeletPort: 10_250,
       version: 'test',
