@@ -77,3 +77,9 @@ export interface Curve {
     readonly points: readonly (readonly [number, number])[];
   }[];
 }
+
+/** All, in the order of that round: whoever comes first in one round comes last in the next. */
+export const inTurn = <T>(all: readonly T[], round: number): T[] => {
+  const first = round % all.length;
+  return [...all.slice(first), ...all.slice(0, first)];
+};

@@ -1,5 +1,5 @@
 /** P1, P3 and P11: a Deployment of many pods from nothing to Ready, and back to nothing. */
-import type { Bench, Found, Goal } from '../frame/bench.ts';
+import { type Bench, type Found, type Goal, inTurn } from '../frame/bench.ts';
 import { differences, ratios } from '../frame/goals.ts';
 import { writes } from './api-requests.ts';
 import { Bed } from './bed.ts';
@@ -38,7 +38,7 @@ export const burstBench: Bench<{ pods: number; warmUp: number }> = {
       for (const contender of contenders) await burst(bed, contender, parameters.warmUp);
       const results = new Map<string, Burst[]>(contenders.map(({ name }) => [name, []]));
       for (let round = 1; round <= rounds; round++) {
-        for (const contender of contenders) {
+        for (const contender of inTurn(contenders, round)) {
           const result = await burst(bed, contender, parameters.pods);
           results.get(contender.name)?.push(result);
           say(`round ${round}, ${contender.name}: ${result.readyPerSecond.toFixed(1)} pods/s`);

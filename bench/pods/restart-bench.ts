@@ -1,7 +1,7 @@
 /** P9: the agent begins anew while thousands of pods run, and nothing has changed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
+import { type Bench, type Found, type Goal, inTurn, type Measured } from '../frame/bench.ts';
 import { ratios } from '../frame/goals.ts';
 import type { Program } from '../frame/program.ts';
 import { startIdle } from '../frame/stall.ts';
@@ -98,7 +98,7 @@ async function measure(
   await sleep(settle * 1000);
   for (let round = 1; round <= rounds; round++) {
     rawMs.push(rawList(bed, PLACE));
-    for (const [name, program] of programs) {
+    for (const [name, program] of inTurn([...programs], round)) {
       const found = await anew(program, pods);
       full.get(name)?.push(found);
       say(`round ${round}, ${name}: ${found.ms.toFixed(0)} ms, ${found.writes} writes`);

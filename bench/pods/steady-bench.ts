@@ -1,5 +1,5 @@
 /** P2: pods that come at a steady pace, and what the virtual node adds to the start of each. */
-import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
+import { type Bench, type Found, type Goal, inTurn, type Measured } from '../frame/bench.ts';
 import { differences } from '../frame/goals.ts';
 import { cpuMs } from '../frame/process-figures.ts';
 import { percentile } from '../frame/statistics.ts';
@@ -38,7 +38,7 @@ export const steadyBench: Bench<{ perSecond: number; seconds: number; warmUp: nu
       for (const contender of contenders) await steady(bed, contender, { count: warmUp, perSecond });
       const results = new Map<string, Steady[]>(contenders.map(({ name }) => [name, []]));
       for (let round = 1; round <= rounds; round++) {
-        for (const contender of contenders) {
+        for (const contender of inTurn(contenders, round)) {
           const result = await steady(bed, contender, { count: perSecond * seconds, perSecond });
           results.get(contender.name)?.push(result);
           const [p50, p99] = [0.5, 0.99].map((share) => percentile(result.added, share).toFixed(1));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { assigned, changedParameters, chooseBenches } from '../../../bench/frame/arguments.ts';
-import type { Bench, Goal } from '../../../bench/frame/bench.ts';
+import { type Bench, type Goal, inTurn } from '../../../bench/frame/bench.ts';
 import { documentsOf } from '../../../bench/frame/document.ts';
 import { differences, goalText, isReached, ratios } from '../../../bench/frame/goals.ts';
 import { curvePlot, goalPlot } from '../../../bench/frame/plot.ts';
@@ -185,4 +185,9 @@ describe('plots', () => {
     expect(x1 - x0).toBeCloseTo(x2 - x1, 0);
     expect(y1 - y0).toBeCloseTo(y2 - y1, 0);
   });
+});
+
+test('contenders take turns, and each of them is first once', () => {
+  const orders = [1, 2, 3].map((round) => inTurn(['a', 'b', 'c'], round).join(''));
+  expect(orders).toEqual(['bca', 'cab', 'abc']);
 });
