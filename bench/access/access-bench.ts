@@ -78,15 +78,23 @@ async function round(ways: readonly Way[], sizes: Sizes): Promise<Map<string, Fi
   return all;
 }
 
-const ownCpuMs = ({ agent }: Way): number => (agent === undefined ? 0 : cpuMs(agent.pid));
+const cpuOf = (pid: number | undefined): number => (pid === undefined ? 0 : cpuMs(pid));
+const ownCpuMs = ({ agent }: Way): number => cpuOf(agent?.pid);
 
 async function long(way: Way, use: UseName, figures: Figures): Promise<void> {
-  const cpuBefore = ownCpuMs(way);
+  const { agent, homeApiServerPid } = way;
+  const programs = [
+    ['agent’s', agent?.pid],
+    ['home API server’s', homeApiServerPid],
+  ] as const;
+  const before = programs.map(([, pid]) => cpuOf(pid));
   const { ms, bytes } = await USES[use](way, 'long');
   const megabytes = bytes / BYTES_PER_MB;
   figures.set(rateOf(use), megabytes / (ms / 1000));
-  if (way.agent !== undefined) {
-    figures.set(`${use}: agent’s CPU s per GB`, ((ownCpuMs(way) - cpuBefore) / 1000 / megabytes) * MB_PER_GB);
+  for (const [index, [whose, pid]] of programs.entries()) {
+    const usedMs = cpuOf(pid) - (before[index] ?? 0);
+    if (pid !== undefined)
+      figures.set(`${use}: ${whose} CPU s per GB`, (usedMs / 1000 / megabytes) * MB_PER_GB);
   }
 }
 

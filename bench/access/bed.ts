@@ -28,6 +28,8 @@ export interface Way {
   readonly forwarded: Readonly<Record<Port, number>>;
   /** The process of the virtual node, and where it tells whether it lives; absent where there is none. */
   readonly agent?: { readonly pid: number; readonly ops: URL };
+  /** The API server that the way through the virtual node has more; absent where there is none. */
+  readonly homeApiServerPid?: number;
 }
 
 export interface AccessOptions {
@@ -123,7 +125,8 @@ export class AccessBed {
     await this.#found('home', `/api/v1/namespaces/${name}/serviceaccounts/default`);
     this.#apply('home', JSON.stringify(podOf(name, this.#options.bytes)));
     if (this.ways.length === 0) this.ways.push(await this.#way('direct', 'foreign', tenant));
-    this.ways.push({ ...(await this.#way(name, 'home', name)), agent });
+    const homeApiServerPid = this.#lab.daemons().get('home/kube-apiserver')?.id?.pid ?? 0;
+    this.ways.push({ ...(await this.#way(name, 'home', name)), agent, homeApiServerPid });
   }
 
   async #startAgent(name: string, command: readonly string[]): Promise<NonNullable<Way['agent']>> {

@@ -54,6 +54,7 @@ export function enqueueReturned(
 
 function connectHomePods(provider: Wired): void {
   provider.homePods.onChange((key, current, previous) => {
+    if (current === undefined || previous === undefined) provider.events.podCameOrWent();
     if (current === undefined || !provider.pods.isEcho(current)) provider.controllers.pods.add(key);
     // A status alone changes neither references nor tokens, and comes far more often than anything else.
     const isSameSpec =

@@ -9,6 +9,7 @@ import type { CommonParts } from '../namespaces.ts';
 import type { Tenant } from '../tenants.ts';
 import { Allowance, EventInbox, type Waiting } from './inbox.ts';
 import { homeEvent, RECENT_MS, type RemoteEvent } from './remote-events.ts';
+import { Rush } from './rush.ts';
 
 export interface EventsHomeOptions extends Pick<CommonParts, 'home' | 'homePods' | 'tenants' | 'clock'> {
   /** Name of the virtual node. */
@@ -41,6 +42,7 @@ export class EventsHome {
   readonly #options: EventsHomeOptions;
   readonly #inbox = new EventInbox();
   readonly #allowance: Allowance;
+  readonly #rush: Rush;
   /** By key: the state that was told last. */
   readonly #told = new Map<string, string>();
   #hasComplained = false;
@@ -48,6 +50,12 @@ export class EventsHome {
   constructor(options: EventsHomeOptions) {
     this.#options = options;
     this.#allowance = new Allowance(options.clock);
+    this.#rush = new Rush({ clock: options.clock, release: (key) => options.enqueue(key, false) });
+  }
+
+  /** A pod of home has come or gone. */
+  podCameOrWent(): void {
+    this.#rush.stir();
   }
 
   /** From now on until the tenant is closed. */
@@ -57,8 +65,10 @@ export class EventsHome {
     tenant.events.open((event, isNew) => {
       const key = `${homeNamespace}/${event.uid}`;
       if (this.#told.get(key) === stateOf(event) || (!isNew && this.#wasTold(event))) return;
-      if (this.#inbox.offer(key, event, clock.monotonic())) enqueue(key, isNew);
-      else if (!this.#hasComplained) {
+      if (this.#inbox.offer(key, event, clock.monotonic())) {
+        // Who waits for the pods of a rush waits for their states. What is wrong is told at once.
+        if (event.type !== 'Normal' || !this.#rush.hold(key)) enqueue(key, isNew);
+      } else if (!this.#hasComplained) {
         this.#hasComplained = true;
         log.warn('more events come from the foreign cluster than are told at home', {
           namespace: homeNamespace,

@@ -135,7 +135,10 @@ export class PodReconciler {
       context: context(namespace),
       accepting: namespaces.isAsked(namespace),
       contact: contact() && namespaces.isRecorded(namespace) && isKnown(tenant, home),
-      references: home === undefined ? NO_REFERENCES : references(home),
+      // Most looks do not ask.
+      get references() {
+        return home === undefined ? NO_REFERENCES : references(home);
+      },
       held,
       kept: remote !== undefined && kept.isKept(remote),
       now: timestamp(clock.now()),

@@ -192,3 +192,16 @@ test('home that refuses is asked again later, and nothing else suffers', async (
   heal();
   await world.until('told', () => told().length === 1);
 });
+
+test('in a rush of pods, states come first: what is wrong is told at once, the rest a little later', async () => {
+  await world.start();
+  const names = Array.from({ length: 60 }, (_, index) => `web-${index}`);
+  for (const name of names) world.addPod(name);
+  await world.until('run', () => names.every((name) => world.status(name)?.['phase'] === 'Running'));
+  happens('normal', 'web-1', { type: 'Normal', reason: 'Pulled' });
+  happens('warning', 'web-2');
+  await world.until('told', () => told().length > 0);
+  expect(told().map(({ type }) => type)).toEqual(['Warning']);
+  await world.clock.advance(6_000);
+  await world.until('told, too', () => told().length > 1);
+});
