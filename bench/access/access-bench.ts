@@ -31,7 +31,7 @@ export const accessBench: Bench<{ megabytes: number; samples: number; streams: n
     'programs in it, the home API server and the agent, and each of them decrypts and encrypts all bytes once more. First bytes are medians of several ' +
     'uses by turns. Streams at once are port-forwards that send a word and get it back; the longest answer of the agent’s /livez ' +
     'meanwhile shows whether its event loop stalls.',
-  parameters: { megabytes: 64, samples: 15, streams: 200 },
+  parameters: { megabytes: 64, samples: 15, streams: 100 },
   problem: () => (process.getuid?.() === 0 ? undefined : 'real containers need root'),
   run: async ({ parameters, rounds, say, before, nodeFlags }) => {
     const bytes = parameters.megabytes * BYTES_PER_MB;

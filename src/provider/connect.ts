@@ -54,16 +54,22 @@ export function enqueueReturned(
 
 function connectHomePods(provider: Wired): void {
   provider.homePods.onChange((key, current, previous) => {
-    if (current === undefined || previous === undefined) provider.events.podCameOrWent();
+    if (previous === undefined || (isEnding(current) && !isEnding(previous)))
+      provider.events.podComesOrGoes();
     if (current === undefined || !provider.pods.isEcho(current)) provider.controllers.pods.add(key);
-    // A status alone changes neither references nor tokens, and comes far more often than anything else.
-    const isSameSpec =
-      current?.metadata.uid === previous?.metadata.uid &&
-      current?.metadata.generation === previous?.metadata.generation &&
-      (current && isFinished(current)) === (previous && isFinished(previous));
-    if (!isSameSpec) addDependents(provider, current, previous);
+    if (!needTheSame(current, previous)) addDependents(provider, current, previous);
   });
 }
+
+/** A status alone changes neither references nor tokens, and comes far more often than anything else. */
+const needTheSame = (one: Pod | undefined, other: Pod | undefined): boolean =>
+  one !== undefined &&
+  other !== undefined &&
+  one.metadata.uid === other.metadata.uid &&
+  one.metadata.generation === other.metadata.generation &&
+  isFinished(one) === isFinished(other);
+
+const isEnding = (pod: Pod | undefined): boolean => pod?.metadata.deletionTimestamp !== undefined;
 
 /** What these pods need over there is looked at again. */
 export function addDependents(

@@ -53,8 +53,8 @@ export class EventsHome {
     this.#rush = new Rush({ clock: options.clock, release: (key) => options.enqueue(key, false) });
   }
 
-  /** A pod of home has come or gone. */
-  podCameOrWent(): void {
+  /** A pod of home has come, or begins to go. */
+  podComesOrGoes(): void {
     this.#rush.stir();
   }
 

@@ -3,6 +3,8 @@ import type { Clock } from '../../lib/clock.ts';
 /** So many pods that come or go within such a span are a rush. A rollout of some ten pods is none. */
 const MANY = 40;
 const SPAN_MS = 5_000;
+/** It is over when for so long there was none. */
+const CALM_MS = 10_000;
 /** For no longer than this is anything held back. */
 const LONGEST_MS = 60_000;
 
@@ -18,7 +20,7 @@ export interface RushOptions {
  */
 export class Rush {
   readonly #options: RushOptions;
-  /** When the last pods came or went, monotonic ms; a ring. */
+  /** When the last ones came or went, monotonic ms; a ring. */
   readonly #stirs: number[] = [];
   #next = 0;
   #until = -Infinity;
@@ -30,13 +32,13 @@ export class Rush {
     this.#options = options;
   }
 
-  /** A pod has come or gone. */
+  /** A pod comes or goes. */
   stir(): void {
     const now = this.#options.clock.monotonic();
     const earlier = this.#stirs[this.#next] ?? -Infinity;
     this.#stirs[this.#next] = now;
     this.#next = (this.#next + 1) % MANY;
-    if (now - earlier < SPAN_MS) this.#until = now + SPAN_MS;
+    if (now - earlier < SPAN_MS) this.#until = now + CALM_MS;
   }
 
   /** Returns whether the key is held back from now on, or still is. */

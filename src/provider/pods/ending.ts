@@ -33,7 +33,10 @@ const DONE: ReconcileResult = {};
 /** The end of home pods that are being deleted, and whose remote pods are gone. */
 export class Ending {
   readonly #options: EndingOptions;
-  /** By key: of which pod the final deletion was asked for, and when (monotonic ms). Forgotten at a restart, which costs a request. */
+  /**
+   * By key: of which pod the final deletion was asked for, and when that was answered (monotonic ms; Infinity: not yet). Forgotten at
+   * a restart, which costs a request.
+   */
   readonly #asked = new Map<string, { uid: string; at: number }>();
 
   constructor(options: EndingOptions) {
@@ -67,10 +70,12 @@ export class Ending {
 
   async #delete(home: Pod, signal: AbortSignal): Promise<void> {
     const key = podKey(home);
-    // Noted first: the watch may tell of it before the answer comes.
-    this.#asked.set(key, { uid: home.metadata.uid, at: this.#options.clock.monotonic() });
+    const { uid } = home.metadata;
+    // Noted first: the watch may tell of it before the answer comes, however long that takes.
+    this.#asked.set(key, { uid, at: Infinity });
     try {
       await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
+      this.#asked.set(key, { uid, at: this.#options.clock.monotonic() });
     } catch (error) {
       this.#asked.delete(key);
       throw error;

@@ -202,6 +202,6 @@ test('in a rush of pods, states come first: what is wrong is told at once, the r
   happens('warning', 'web-2');
   await world.until('told', () => told().length > 0);
   expect(told().map(({ type }) => type)).toEqual(['Warning']);
-  await world.clock.advance(6_000);
+  await world.clock.advance(11_000);
   await world.until('told, too', () => told().length > 1);
 });
