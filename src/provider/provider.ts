@@ -384,13 +384,9 @@ export class Provider {
   }
 
   #createControllers(): Provider['controllers'] {
-    const { metrics, clock, log } = this.#options;
     const { pods, reflector: reflect, tokens, mirror, events, storage } = this;
     const node = { reconcile: async (_key: string, signal: AbortSignal) => this.#node.reconcile(signal) };
-    return createControllers(
-      { node, pods, reflect, tokens, mirror, events, storage },
-      { clock, log, ...(metrics !== undefined && { metrics }) },
-    );
+    return createControllers({ node, pods, reflect, tokens, mirror, events, storage }, this.#options);
   }
 
   #tell(reason: EventReason, message: string): void {

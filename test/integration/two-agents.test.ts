@@ -24,7 +24,7 @@ const TIMEOUT_MS = 180_000;
 /** A process that was stopped needs some seconds to find out what has become of it, and more on a busy machine. */
 const LEASE_SECONDS = 8;
 /** Of role all, which ends when it cannot renew in time: at its start it is busy, and so is the machine. */
-const LEADER_SECONDS = 12;
+const LEADER_SECONDS = 30;
 /** Without a write: a process has done what it was told. */
 const QUIET_MS = 500;
 const REPLICAS = 6;

@@ -16,7 +16,7 @@ const NAMESPACE = 'under';
 const SYSTEM = 'tributary-system';
 const CITIES: readonly City[] = ['rome', 'milan'];
 /** Deadlines are multiplied by this, because other work may run on the same two processors. */
-const UNDER_LOAD = 5;
+const UNDER_LOAD = 10;
 const LEASE_MS = 2_000;
 
 let underlay: Underlay;
