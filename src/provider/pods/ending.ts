@@ -21,7 +21,7 @@ interface EndingOptions extends Pick<CommonParts, 'clock'> {
   tenants: { of: (homeNamespace: string) => Pick<Tenant, 'lastState'> | undefined };
   context: (homeNamespace: string) => ForgeContext | undefined;
   remotes: Pick<RemotePods, 'live'>;
-  putStatus: (home: Pod, status: PodStatus, signal: AbortSignal) => Promise<void>;
+  putStatus: (home: Pod, status: PodStatus, signal: AbortSignal) => Promise<unknown>;
   /** There is a remote pod of this home pod, which the cache does not hold. */
   reclaim: (remote: Pod, homeNamespace: string, signal: AbortSignal) => Promise<ReconcileResult>;
 }

@@ -88,9 +88,7 @@ export class PodReconciler {
     this.#ending = new Ending({
       ...options,
       remotes: this.#remotes,
-      putStatus: async (...written) => {
-        await this.#putStatus(...written);
-      },
+      putStatus: async (...written) => this.#putStatus(...written),
       reclaim: async (remote, namespace, signal) =>
         this.#reclaim(remote, options.tenants.of(namespace), signal),
     });
