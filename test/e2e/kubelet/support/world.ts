@@ -140,7 +140,13 @@ export class World {
         const pod = await this.remote(name);
         return pod !== undefined && isSo(pod) && pod;
       },
-      { seen: async () => this.remote(name) },
+      {
+        seen: async () => {
+          const home = await this.home.pod(this.namespace, name);
+          const there = await this.remote(name);
+          return [home, there].map((pod) => pod && { metadata: pod.metadata, status: pod.status });
+        },
+      },
     );
   }
 
