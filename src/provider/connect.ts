@@ -54,8 +54,7 @@ export function enqueueReturned(
 
 function connectHomePods(provider: Wired): void {
   provider.homePods.onChange((key, current, previous) => {
-    if (previous === undefined || (isEnding(current) && !isEnding(previous)))
-      provider.events.podComesOrGoes();
+    if (moves(current, previous)) provider.events.podMoves();
     if (current === undefined || !provider.pods.isEcho(current)) provider.controllers.pods.add(key);
     if (!needTheSame(current, previous)) addDependents(provider, current, previous);
   });
@@ -68,6 +67,10 @@ const needTheSame = (one: Pod | undefined, other: Pod | undefined): boolean =>
   one.metadata.uid === other.metadata.uid &&
   one.metadata.generation === other.metadata.generation &&
   isFinished(one) === isFinished(other);
+
+/** It comes, starts, begins to go, or is gone. */
+const moves = (current: Pod | undefined, previous: Pod | undefined): boolean =>
+  current?.status?.phase !== previous?.status?.phase || isEnding(current) !== isEnding(previous);
 
 const isEnding = (pod: Pod | undefined): boolean => pod?.metadata.deletionTimestamp !== undefined;
 

@@ -53,8 +53,8 @@ export class EventsHome {
     this.#rush = new Rush({ clock: options.clock, release: (key) => options.enqueue(key, false) });
   }
 
-  /** A pod of home has come, or begins to go. */
-  podComesOrGoes(): void {
+  /** A pod of home has come, has started, or begins to go. */
+  podMoves(): void {
     this.#rush.stir();
   }
 

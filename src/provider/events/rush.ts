@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 
-/** So many pods that come or go within such a span are a rush. A rollout of some ten pods is none. */
-const MANY = 40;
+/** So many pods that come, start or begin to go within such a span are a rush. A rollout of some ten pods is none. */
+const MANY = 80;
 const SPAN_MS = 5_000;
 /** It is over when for so long there was none. */
 const CALM_MS = 10_000;
@@ -15,12 +15,12 @@ export interface RushOptions {
 }
 
 /**
- * State before news: while pods come and go by the dozen, what is not urgent is held back. In such a burst everybody is short of
+ * State before news: while pods come, start and go by the dozen, what is not urgent is held back. In such a burst everybody is short of
  * processor time, and each event costs an API server as much as the status of a pod.
  */
 export class Rush {
   readonly #options: RushOptions;
-  /** When the last ones came or went, monotonic ms; a ring. */
+  /** When the last ones came, started or went, monotonic ms; a ring. */
   readonly #stirs: number[] = [];
   #next = 0;
   #until = -Infinity;
@@ -32,7 +32,7 @@ export class Rush {
     this.#options = options;
   }
 
-  /** A pod comes or goes. */
+  /** A pod comes, starts or begins to go. */
   stir(): void {
     const now = this.#options.clock.monotonic();
     const earlier = this.#stirs[this.#next] ?? -Infinity;

@@ -12,15 +12,15 @@ function begin(): { clock: FakeClock; rush: Rush; released: string[]; stir: (pod
   return { clock, rush, released, stir };
 }
 
-test('forty pods at once are no rush, and nothing is held back', () => {
+test('eighty pods at once are no rush, and nothing is held back', () => {
   const { rush, stir } = begin();
-  stir(40);
+  stir(80);
   expect(rush.hold('a')).toBe(false);
 });
 
 test('one more is, until ten seconds have passed', async () => {
   const { clock, rush, released, stir } = begin();
-  stir(41);
+  stir(81);
   expect([rush.hold('a'), rush.hold('b'), rush.hold('a')]).toEqual([true, true, true]);
   await clock.advance(9_000);
   expect(released).toEqual([]);
@@ -29,15 +29,15 @@ test('one more is, until ten seconds have passed', async () => {
   expect(rush.hold('a')).toBe(false);
 });
 
-test('seven in a second are none, nine are', async () => {
+test('fifteen in a second are none, seventeen are', async () => {
   const { clock, rush, stir } = begin();
   for (let second = 0; second < 20; second++) {
-    stir(7);
+    stir(15);
     await clock.advance(1_000);
   }
   expect(rush.hold('a')).toBe(false);
   for (let second = 0; second < 20; second++) {
-    stir(9);
+    stir(17);
     await clock.advance(1_000);
   }
   expect(rush.hold('a')).toBe(true);
@@ -45,7 +45,7 @@ test('seven in a second are none, nine are', async () => {
 
 test('a rush that goes on holds nothing back for more than a minute', async () => {
   const { clock, rush, released, stir } = begin();
-  stir(41);
+  stir(81);
   rush.hold('first');
   for (let second = 0; second < 30; second++) {
     stir(20);
@@ -63,10 +63,10 @@ test('a rush that goes on holds nothing back for more than a minute', async () =
 
 test('what is held back stays so until it is released, whatever comes', async () => {
   const { clock, rush, released, stir } = begin();
-  stir(41);
+  stir(81);
   rush.hold('a');
   await clock.advance(2_000);
-  stir(41);
+  stir(81);
   await clock.advance(9_000);
   expect([released, rush.hold('a')]).toEqual([[], true]);
   await clock.advance(1_001);
