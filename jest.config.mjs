@@ -13,6 +13,7 @@ export default {
     ...(name === 'unit' && { setupFilesAfterEnv: ['<rootDir>/test/support/jest/unit-timeout.ts'] }),
     // Files use control planes one after another.
     ...(name === 'integration' && {
+      globalSetup: '<rootDir>/test/support/jest/integration-setup.ts',
       globalTeardown: '<rootDir>/test/support/jest/integration-teardown.ts',
       setupFilesAfterEnv: ['<rootDir>/test/support/jest/integration-timeout.ts'],
     }),

@@ -10,12 +10,14 @@ import { parseAllDocuments } from 'yaml';
 import { binaries } from './binaries.ts';
 import type { Cluster } from './cluster.ts';
 import type { Daemon } from './daemon.ts';
+import { mainModule } from './own-program.ts';
 import { run } from './run.ts';
 
 const repository = join(import.meta.dirname, '..');
 const PEERING_PORT = 7443;
 
-const main = (checkout: string): string => join(checkout, 'src/main.ts');
+const sources = (checkout: string): string => join(checkout, 'src/main.ts');
+const main = (checkout: string): string => (checkout === repository ? mainModule() : sources(checkout));
 
 /** How a checkout runs the role `all`: in older ones, roles are commands like all others. */
 export const roleAll = (checkout: string): string[] =>
@@ -28,9 +30,9 @@ export interface PeerProcessOptions {
   readonly options?: Readonly<Record<string, string>>;
   /** Folder of another checkout to run, for tests of different versions; its modules must be installed. */
   readonly checkout?: string;
-  /** Flags of Node.js and the main module; default: the sources of the checkout. */
+  /** Flags of Node.js and the main module; default: mainModule, or the sources of another checkout. */
   readonly program?: readonly string[];
-  /** Modules that are loaded before the program. */
+  /** Modules that are loaded before the program, which is the sources then: they reach into its modules. */
   readonly imports?: readonly string[];
   /** Default: the cluster's administrator. */
   readonly kubeconfig?: string;
@@ -92,7 +94,8 @@ export class PeerProcess {
       'log-level': 'debug',
       ...given.options,
     };
-    const { checkout = repository, imports = [], program = [main(checkout)] } = given;
+    const { checkout = repository, imports = [] } = given;
+    const { program = [imports.length === 0 ? main(checkout) : sources(checkout)] } = given;
     return new PeerProcess(
       cluster,
       cluster.node().spawn('tributary', [

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { mainModule } from '../../lab/own-program.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { announcementData } from '../../src/api/own-announcement.ts';
 import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
@@ -49,7 +50,7 @@ interface Ended {
 
 /** The program itself, with the user's kubeconfig. */
 async function tributary(line: string, input = ''): Promise<Ended> {
-  const args = ['src/main.ts', ...line.split(' '), '--kubeconfig', lab.cluster.kubeconfig];
+  const args = [mainModule(), ...line.split(' '), '--kubeconfig', lab.cluster.kubeconfig];
   const child = spawn(process.execPath, args, { stdio: 'pipe' });
   const ended: Ended = { code: null, out: '', err: '' };
   child.stdout.on('data', (text: Buffer) => (ended.out += text.toString()));

@@ -24,7 +24,7 @@ import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { Doctor } from '../support/doctor.ts';
-import { short } from '../support/long.ts';
+import { longOnly } from '../support/long.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /**
@@ -42,8 +42,7 @@ if (problem !== undefined) process.stderr.write(`the doctor is not tested on who
 const describeInLab = problem === undefined ? describe : describe.skip;
 
 /** Six of the rows take most of the time. */
-const testLong =
-  short('further faults that are injected for the doctor', { short: 0, long: 6 }) > 0 ? test : test.skip;
+const testLong = longOnly('further faults that are injected for the doctor', test);
 
 describeInLab('the doctor', () => {
   let lab: PeeringLab;

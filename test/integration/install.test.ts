@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 
+import { mainModule } from '../../lab/own-program.ts';
 import { installCommand, upgradeCommand } from '../../src/cli/install/install.ts';
 import { uninstallCommand } from '../../src/cli/install/uninstall.ts';
 import type { Command } from '../../src/cli/command.ts';
@@ -98,7 +99,7 @@ function startRole(): void {
     'agent-image': IMAGE,
   };
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-  role = spawn(process.execPath, ['src/main.ts', 'run', 'cluster', ...args], {
+  role = spawn(process.execPath, [mainModule(), 'run', 'cluster', ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   role.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text));

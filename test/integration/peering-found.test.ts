@@ -10,6 +10,7 @@ import { searchDomains } from '../../src/api/search-domain.ts';
 import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { ignoring } from '../../src/lib/errors.ts';
+import { longOnly } from '../support/long.ts';
 import { zoneLines } from '../support/network/core-dns.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
@@ -201,17 +202,21 @@ describeInLab('clusters that find each other', () => {
       expect((await genoa.made(city.id))['tenants']).toEqual([]);
     };
 
-    test('a used one, an expired one, and one that was never made', async () => {
-      await refused(turin, used, 'TokenUsed');
-      await refused(turin, used.replace(/.{4}$/, 'aaaa'), 'TokenInvalid');
-      const late = (await genoa.tributary(['token', 'create', '--ttl', '1m', '--name', 'late'])).trim();
-      const secret = { namespace: 'tributary-system', name: 'tributary-join-late' };
-      const expires = Buffer.from('2020-01-01T00:00:00Z').toString('base64');
-      await genoa.client.patch(secrets, secret, { type: 'merge', body: { data: { expires } } });
-      await refused(turin, late, 'TokenExpired');
-      // A cluster that was let in by a token stays.
-      await rome.inPhase(genoa.id, 'outgoing', 'Established');
-    });
+    // test/unit/peering/identity/join-tokens.test.ts and lending/decide.test.ts try each in each run.
+    longOnly('tokens that are refused', test)(
+      'a used one, an expired one, and one that was never made',
+      async () => {
+        await refused(turin, used, 'TokenUsed');
+        await refused(turin, used.replace(/.{4}$/, 'aaaa'), 'TokenInvalid');
+        const late = (await genoa.tributary(['token', 'create', '--ttl', '1m', '--name', 'late'])).trim();
+        const secret = { namespace: 'tributary-system', name: 'tributary-join-late' };
+        const expires = Buffer.from('2020-01-01T00:00:00Z').toString('base64');
+        await genoa.client.patch(secrets, secret, { type: 'merge', body: { data: { expires } } });
+        await refused(turin, late, 'TokenExpired');
+        // A cluster that was let in by a token stays.
+        await rome.inPhase(genoa.id, 'outgoing', 'Established');
+      },
+    );
 
     test('one of another cluster', async () => {
       const token = await genoa.tributary(['token', 'create']);

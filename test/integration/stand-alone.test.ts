@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { binaries } from '../../lab/binaries.ts';
+import { mainModule } from '../../lab/own-program.ts';
 import { setCable } from '../../lab/underlay.ts';
 import type { ClusterMode } from '../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
@@ -43,7 +44,7 @@ describeInLab('a cluster without any network', () => {
   const at = async (...args: string[]): Promise<string> =>
     rome.cluster.node().exec([kubectl, '--kubeconfig', rome.cluster.kubeconfig, ...args]);
   const tributary = async (...args: string[]): Promise<string> => {
-    const main = new URL('../../src/main.ts', import.meta.url).pathname;
+    const main = mainModule();
     const said = ['sh', '-c', '"$@" 2>&1 || true', 'sh', process.execPath, main, ...args] as const;
     return rome.cluster.node().exec(['env', `KUBECONFIG=${rome.cluster.kubeconfig}`, ...said]);
   };

@@ -9,7 +9,7 @@ import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { Bodies } from './support/bodies.ts';
 import { Laptop } from './support/laptop.ts';
-import { short } from '../support/long.ts';
+import { longOnly } from '../support/long.ts';
 import {
   type City,
   type LogLine,
@@ -22,8 +22,7 @@ import {
 /** A tethered laptop that sleeps for eight hours, wakes elsewhere, and finds the company gone for a while. */
 
 jest.setTimeout(240_000);
-const testLong =
-  short('a laptop without its company, and one that stops', { short: 0, long: 1 }) > 0 ? test : test.skip;
+const testLong = longOnly('a laptop without its company, and one that stops', test);
 const MINUTE_MS = 60_000;
 /**
  * Dials of one minute of the peering endpoint: eleven for the link, with the shortest waits that are possible, and one by those who

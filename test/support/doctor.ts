@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { binaries } from '../../lab/binaries.ts';
+import { mainModule } from '../../lab/own-program.ts';
 import { run } from '../../lab/run.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { doctorCommand } from '../../src/cli/doctor/doctor.ts';
@@ -12,7 +13,6 @@ import type { Finding, Level } from '../../src/doctor/finding.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { awaited } from './eventually.ts';
 
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
 const REST = { least: 250, most: 1000 };
 
 export interface Wanted {
@@ -36,7 +36,7 @@ export class Doctor {
     const path = mkdtempSync(join(tmpdir(), 'doctor-'));
     const { kubectl } = await binaries(undefined, ['kubectl']);
     symlinkSync(kubectl, join(path, 'kubectl'));
-    writeFileSync(join(path, 'tributary'), `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n`, {
+    writeFileSync(join(path, 'tributary'), `#!/bin/sh\nexec ${process.execPath} ${mainModule()} "$@"\n`, {
       mode: 0o755,
     });
     return new Doctor(path);

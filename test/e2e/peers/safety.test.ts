@@ -7,6 +7,7 @@ import { Peers } from '../../support/e2e/peers.ts';
 import { aDeployment, aPod, BUSYBOX, conditionOf, isReady, SERVE, SLEEP } from '../../support/e2e/pods.ts';
 import { until } from '../../support/e2e/until.ts';
 import { HOSTILE_HOME_PODS } from '../../support/hostile/objects.ts';
+import { longOnly } from '../../support/long.ts';
 
 const NAMESPACE = 'guests';
 const APPS = `/apis/apps/v1/namespaces/${NAMESPACE}`;
@@ -185,28 +186,35 @@ test('a StatefulSet with a volume changes its node over there, and finds its dat
   );
 });
 
-test('an autoscaler follows the load of pods over there, up and down', async () => {
-  await peers.rome.create(`${APPS}/deployments`, busy());
-  await peers.rome.create(
-    `/apis/autoscaling/v2/namespaces/${NAMESPACE}/horizontalpodautoscalers`,
-    autoscaler(),
-  );
-  const replicas = async (): Promise<number> => {
-    const deployment = await peers.rome.get(`${APPS}/deployments/busy`);
-    return Number(deployment?.status?.['readyReplicas'] ?? 0);
-  };
-  const seen = async (): Promise<string> => kubectl('describe hpa busy');
-  await until('three pods share the load', async () => (await replicas()) === 3, { seconds: 180, seen });
-  await until('kubectl top shows them', async () =>
-    /^busy-\S+ +\d+m /m.test(await kubectl('top pods -l app=busy')),
-  );
-  // The load ends: each pod that is asked stops.
-  const pods = await peers.rome.pods(NAMESPACE, 'app=busy');
-  for (const { metadata } of pods) await kubectl(`exec ${metadata.name} -- touch /tmp/off`);
-  await until('one pod is left', async () => (await replicas()) === 1, { seconds: 180, seen });
-  await kubectl('delete hpa busy');
-  await kubectl('delete deployment busy');
-}, 500_000);
+/** test/e2e/kubelet/top.test.ts shows what an autoscaler reads, in each run. */
+const testLong = longOnly('an autoscaler over two clusters', test);
+
+testLong(
+  'an autoscaler follows the load of pods over there, up and down',
+  async () => {
+    await peers.rome.create(`${APPS}/deployments`, busy());
+    await peers.rome.create(
+      `/apis/autoscaling/v2/namespaces/${NAMESPACE}/horizontalpodautoscalers`,
+      autoscaler(),
+    );
+    const replicas = async (): Promise<number> => {
+      const deployment = await peers.rome.get(`${APPS}/deployments/busy`);
+      return Number(deployment?.status?.['readyReplicas'] ?? 0);
+    };
+    const seen = async (): Promise<string> => kubectl('describe hpa busy');
+    await until('three pods share the load', async () => (await replicas()) === 3, { seconds: 180, seen });
+    await until('kubectl top shows them', async () =>
+      /^busy-\S+ +\d+m /m.test(await kubectl('top pods -l app=busy')),
+    );
+    // The load ends: each pod that is asked stops.
+    const pods = await peers.rome.pods(NAMESPACE, 'app=busy');
+    for (const { metadata } of pods) await kubectl(`exec ${metadata.name} -- touch /tmp/off`);
+    await until('one pod is left', async () => (await replicas()) === 1, { seconds: 180, seen });
+    await kubectl('delete hpa busy');
+    await kubectl('delete deployment busy');
+  },
+  500_000,
+);
 
 const container = (script: string, more: object = {}): object => ({
   name: 'main',

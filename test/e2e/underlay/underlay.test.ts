@@ -10,7 +10,7 @@ import type { City } from '../../support/e2e/peers.ts';
 import { SLEEP } from '../../support/e2e/pods.ts';
 import { Underlay } from './support/underlay.ts';
 import { during, until } from '../../support/e2e/until.ts';
-import { short } from '../../support/long.ts';
+import { longOnly } from '../../support/long.ts';
 
 const NAMESPACE = 'under';
 const SYSTEM = 'tributary-system';
@@ -213,8 +213,8 @@ describe('endpoints move', () => {
 });
 
 // How soon transfers go on depends on the whole machine. test/integration/network-mtu.test.ts tries the same without clusters, in each run.
-const narrowed = short('ways in which the path of two real clusters becomes narrower', { short: 0, long: 2 });
-(narrowed > 0 ? describe : describe.skip)('the path becomes narrower', () => {
+const describeLong = longOnly('ways in which the path of two real clusters becomes narrower', describe);
+describeLong('the path becomes narrower', () => {
   const NARROW = 1280;
   const SILENT = `chain forward { type filter hook forward priority filter; meta l4proto udp meta length > ${NARROW} counter drop; }`;
   /** MTU of the tunnel: 1500 less 60 is more than the link takes. */

@@ -8,11 +8,11 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { binaries } from '../../../lab/binaries.ts';
 import type { Cluster } from '../../../lab/cluster.ts';
 import type { Lab } from '../../../lab/lab.ts';
+import { mainModule } from '../../../lab/own-program.ts';
 import { run } from '../../../lab/run.ts';
 import {
   GATEWAY_CONFIG_MAP,
@@ -32,7 +32,6 @@ import { ignoring } from '../../../src/lib/errors.ts';
 import { applyYaml, printed } from '../../support/labs/rights-cluster.ts';
 
 const NAMESPACE = 'tributary-system';
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 /** Both sides write the same ranges, so that everything is translated. */
 const PODS = '10.1.0.0/16';
 const EXTERNAL = '10.70.0.0/20';
@@ -258,7 +257,7 @@ export class RolesNode {
     const cluster = ['--kubeconfig', this.#side.cluster.kubeconfig, '--system-namespace', NAMESPACE];
     const host = ['--node-name', this.name, '--wireguard-interface', this.link, '--ops-port', '0'];
     const args = [...cluster, ...host, '--lease-seconds', '2', '--log-level', 'debug', ...more];
-    this.#keep(role, [process.execPath, MAIN, 'run', role, ...args]);
+    this.#keep(role, [process.execPath, mainModule(), 'run', role, ...args]);
   }
 
   /** It is started again whenever it ends, as a kubelet does it. */

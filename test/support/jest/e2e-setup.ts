@@ -1,3 +1,4 @@
+import { useBuiltProgram } from '../../../lab/own-program.ts';
 import { downE2eLabs, holdE2eLabs } from '../e2e/lab.ts';
 
 /** Jest's globalSetup of the e2e project: nothing of an earlier run is up; an interrupted run removes its lab, too. */
@@ -8,4 +9,5 @@ export default async function setup(): Promise<void> {
   }
   await holdE2eLabs();
   await downE2eLabs();
+  await useBuiltProgram();
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import type { Cluster } from '../../../lab/cluster.ts';
 import { freePorts } from '../../../lab/free-ports.ts';
+import { mainModule } from '../../../lab/own-program.ts';
 import type { LabSpec } from '../../../lab/spec.ts';
 import { type FaultProxy, proxyOf } from '../../../faults/proxy/proxy.ts';
 import { LABEL_PROVIDER } from '../../../src/api/names.ts';
@@ -164,7 +165,7 @@ export class AgentLab {
       ...options,
     };
     const args = Object.entries(all).flatMap(([option, value]) => [`--${option}`, String(value)]);
-    const agent = spawn(process.execPath, ['src/main.ts', 'run', role, ...args], {
+    const agent = spawn(process.execPath, [mainModule(), 'run', role, ...args], {
       stdio: ['ignore', this.#log, this.#log],
       env: { ...process.env, POD_NAME: name },
     });

@@ -2,6 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import type { Cluster } from '../../../lab/cluster.ts';
 import type { Lab } from '../../../lab/lab.ts';
+import { mainModule } from '../../../lab/own-program.ts';
 import type { PeerProcess, PeerProcessOptions } from '../../../lab/peer-process.ts';
 import { acceptancePolicies } from '../../../src/api/acceptance-policy.ts';
 import { advertisements } from '../../../src/api/advertisement.ts';
@@ -239,12 +240,11 @@ export class City {
 
   /** `tributary …` as a person types it at this cluster; its standard output. A failure says all that it has printed. */
   async tributary(args: readonly string[], stdin?: string): Promise<string> {
-    const main = new URL('../../../src/main.ts', import.meta.url).pathname;
     const command = [
       'env',
       `KUBECONFIG=${this.cluster.kubeconfig}`,
       process.execPath,
-      main,
+      mainModule(),
       ...args,
     ] as const;
     try {

@@ -12,7 +12,7 @@ test('every file runs once', () => {
 test.each([
   [
     'e2e',
-    /^test\/e2e\/(documents\/|kubelet\/(crash|outage)\.|network\/(api-server|cluster-ips)\.|peers\/(away|drain|partition|peering-terms|upgrade)\.)/,
+    /^test\/e2e\/(documents\/|kubelet\/(crash|outage)\.|network\/(api-server|cluster-ips)\.|peers\/(away|drain|partition|peering-terms|upgrade)\.|underlay\/)/,
   ],
   ['integration', /^test\/integration\/(helm|scale|stand-alone|tether-(kills|refused|sleep)|versions)\./],
 ] as const)('some files run in long runs only: %s', (suite, wanted) => {

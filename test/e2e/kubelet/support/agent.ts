@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import { renderKubeconfig } from '../../../../lab/kubeconfig.ts';
 import type { Daemon } from '../../../../lab/daemon.ts';
+import { mainModule } from '../../../../lab/own-program.ts';
 import type { Pod } from '../../../../src/api/wire.ts';
 import { deploymentPath } from '../../../support/e2e/api.ts';
 import { NODE } from '../../../support/e2e/pods.ts';
@@ -50,7 +51,7 @@ export async function startOutside(world: World): Promise<Daemon> {
   kubeconfig.users = [{ ...kubeconfig.users[0], user: { token: status.token } }];
   return node.spawn('outside-agent', [
     process.execPath,
-    join(import.meta.dirname, '..', '..', '..', '..', 'src', 'main.ts'),
+    mainModule(),
     'run',
     'peer',
     `--virtual-node=${NODE}`,
