@@ -4,6 +4,7 @@ import { accessBench } from './access/access-bench.ts';
 import { idleBench } from './idle/idle-bench.ts';
 import { lanBench } from './lan/lan-bench.ts';
 import { networkBench } from './network/network-bench.ts';
+import { outageBench } from './outage/outage-bench.ts';
 import { peeringBench } from './peering/peering-bench.ts';
 import { peersBench } from './peers/bench.ts';
 import { burstBench } from './pods/burst-bench.ts';
@@ -31,6 +32,7 @@ export const BENCHES: readonly Bench[] = [
   peersBench,
   shapeBench,
   networkBench,
+  outageBench,
   idleBench,
   startBench,
   watchBench,

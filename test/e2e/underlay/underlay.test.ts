@@ -156,8 +156,6 @@ describe('endpoints move', () => {
   // entry: NAT needs the address and port that it would hold, and milan's further packets would keep it for good.
   /** For packets to the router itself. */
   const DEAF = 'chain input { type filter hook input priority filter; meta l4proto udp drop; }';
-  const endpointOf = async (city: City): Promise<string> =>
-    (await underlay.tunnel(city)).status?.connection?.endpoint ?? '';
 
   afterAll(async () => {
     await underlay.setRouter('');
@@ -168,19 +166,13 @@ describe('endpoints move', () => {
 
   test('rome has another address, and nothing arrives at the old one', async () => {
     const old = underlay.node('rome-1').address;
-    const fresh = old.replace(/\d+$/, '99');
-    // Replies have the old address again when they are forwarded, so `strangers` are packets that belong to no connection.
-    const { gapMs } = await disturbed('another address of rome', [two, home], async () => {
-      await underlay.setRouter(`
-        chain arrival { type filter hook prerouting priority raw; ip daddr ${old} udp dport 51820 drop; }
-        chain strangers { type filter hook forward priority filter; ip daddr ${fresh} drop; }
-        chain source { type nat hook postrouting priority srcnat; ip saddr ${old} udp sport 51820 snat ip to ${fresh}:51820; }`);
-      await until('milan has learnt it', async () => (await endpointOf('milan')) === `${fresh}:51820`);
-    });
+    const { gapMs } = await disturbed('another address of rome', [two, home], async () =>
+      underlay.moveRome(),
+    );
     expect(gapMs).toBeLessThan(2_000 * UNDER_LOAD);
     const back = await disturbed('the old one again', [two, home], async () => {
       await underlay.setRouter('');
-      await until('milan has learnt it', async () => (await endpointOf('milan')) === `${old}:51820`);
+      await until('milan has learnt it', async () => (await underlay.endpointOf('milan')) === `${old}:51820`);
     });
     expect(back.gapMs).toBeLessThan(2_000 * UNDER_LOAD);
   });
@@ -190,7 +182,9 @@ describe('endpoints move', () => {
     const behind = await disturbed('NAT in between', [home, two], async () => {
       await underlay.peers.setNetwork('nat');
       await underlay.setRouter(DEAF);
-      await until('rome has learnt it', async () => (await endpointOf('rome')).startsWith(`${router}:`));
+      await until('rome has learnt it', async () =>
+        (await underlay.endpointOf('rome')).startsWith(`${router}:`),
+      );
     });
     expect(behind.gapMs).toBeLessThan(2_000 * UNDER_LOAD);
     const forgotten = await disturbed('the router forgets', [home, two], async () => {
@@ -203,7 +197,10 @@ describe('endpoints move', () => {
         await underlay.setRouter(
           `${DEAF}\nchain source { type nat hook postrouting priority srcnat - 1; ip daddr ${underlay.node('rome-1').address} udp sport 51820 snat ip to ${router}:${port}; }`,
         );
-        await until('rome has learnt it', async () => (await endpointOf('rome')) === `${router}:${port}`);
+        await until(
+          'rome has learnt it',
+          async () => (await underlay.endpointOf('rome')) === `${router}:${port}`,
+        );
       });
       expect(gapMs).toBeLessThan(2_000 * UNDER_LOAD);
     }

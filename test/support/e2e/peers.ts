@@ -240,7 +240,15 @@ export class Peers {
 
   /** Kills the pod of the role `cluster`, as a node that dies would. */
   async killCluster(city: City): Promise<void> {
-    const selector = 'app.kubernetes.io/instance=tributary-cluster';
+    await this.#kill(city, 'app.kubernetes.io/instance=tributary-cluster');
+  }
+
+  /** The same with all of Tributary's pods but those of its network. */
+  async killAgents(city: City): Promise<void> {
+    await this.#kill(city);
+  }
+
+  async #kill(city: City, selector?: string): Promise<void> {
     for (const { metadata } of await this.api(city).pods(SYSTEM, selector)) {
       await this.api(city).remove(podPath(SYSTEM, metadata.name), { gracePeriodSeconds: 0 });
     }

@@ -255,6 +255,23 @@ export class Underlay {
     await this.forget();
   }
 
+  /** Until the router is set again rome has another address, and nothing arrives at the old one. Resolves when milan has learnt it. */
+  async moveRome(): Promise<void> {
+    const old = this.node('rome-1').address;
+    const fresh = old.replace(/\d+$/, '99');
+    // Replies have the old address again when they are forwarded, so `strangers` are packets that belong to no connection.
+    await this.setRouter(`
+      chain arrival { type filter hook prerouting priority raw; ip daddr ${old} udp dport 51820 drop; }
+      chain strangers { type filter hook forward priority filter; ip daddr ${fresh} drop; }
+      chain source { type nat hook postrouting priority srcnat; ip saddr ${old} udp sport 51820 snat ip to ${fresh}:51820; }`);
+    await until('milan has learnt it', async () => (await this.endpointOf('milan')) === `${fresh}:51820`);
+  }
+
+  /** Where that city sees the other one. */
+  async endpointOf(city: City): Promise<string> {
+    return (await this.tunnel(city)).status?.connection?.endpoint ?? '';
+  }
+
   /** Packets that the router's own rules have counted since they were set. */
   async counted(): Promise<number> {
     const listed = await this.peers.lab.onRouter(['nft', 'list', 'table', ...TABLE.split(' ')]);
