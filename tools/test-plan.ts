@@ -34,7 +34,8 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
  * it is asked; two versions beside each other, and an upgrade of what runs, matter where what clusters say to each other changes, and
  * with a release; kills of tethers are a part of `make faults`; kills of an agent of real containers are tried on control planes in each
  * run, as are API servers that are away, credentials that are revoked, and what a policy offers; how fast many pods are is for `make
- * bench`; clusters with two gateways each, and DNS of home over there, need a lab of their own that costs a seventh of all other tests; the others wait most of the time, and control planes, or a network without nodes, try what matters in each run.
+ * bench`; clusters with two gateways each, and DNS of home over there, need a lab of their own that costs a seventh of all other tests;
+ * the others wait most of the time, and control planes, or a network without nodes, try what matters in each run.
  */
 const LONG_RUNS = [
   'test/e2e/documents/',

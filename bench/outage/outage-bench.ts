@@ -27,7 +27,9 @@ const SERVICES = 8;
 
 /** As after a reboot: a kubelet waits longer before each start of a container that has ended before. */
 async function renewed(bed: Bed): Promise<void> {
-  await bed.underlay.removePod(await bed.underlay.gatewayPod(ACTIVE));
+  const { underlay } = bed;
+  // It may be a new one already.
+  await underlay.removePod(await until(`a gateway is on ${ACTIVE}`, async () => underlay.gatewayPod(ACTIVE)));
   await ready(bed);
 }
 
