@@ -18,10 +18,12 @@ import {
 /** By hand it runs as it is. */
 const asShipped = { wireguard: { GOMEMLIMIT: WIREGUARD_MEMORY } };
 const HAND = 'by hand';
+const LIMITED = 'by hand, its memory limited';
 const TRANSLATED = 'planned, translated';
 
 const wishesFor = (prefixes: number): Wish[] => [
   { name: HAND, set: byHand },
+  { name: LIMITED, set: byHand, ...asShipped },
   { name: 'planned, nothing rewritten', set: planned, ...asShipped },
   { name: TRANSLATED, identical: true, set: planned, ...asShipped },
   { name: `planned, ${prefixes} prefixes`, set: plannedBeside(prefixes), ...asShipped },

@@ -138,7 +138,7 @@ export const outageBench: Bench = {
   what:
     'Two clusters of real containers on two segments, with a router between them; the provider has two nodes with a gateway each, whose Lease lasts two ' +
     'seconds here. A datagram goes from a pod of home to one over there and back each 10 ms; a gap is the longest time between two answers, and `nothing` is what the ' +
-    'machine does to them by itself. Pods of agents are killed in both clusters at once. A new Service is tried each millisecond from a pod of ' +
+    'machine does to them by itself. A count of lost ones may be one off: the answer to one from before it counts, too. Pods of agents are killed in both clusters at once. A new Service is tried each millisecond from a pod of ' +
     'home, from the answer to its creation on.',
   parameters: {},
   problem: () => missing(thisMachine()),
