@@ -72,9 +72,19 @@ export function runToEnd(program: string, args: readonly string[], input = ''): 
   return stdout;
 }
 
-/** Without the caller's cluster. */
+/** Variables that the image sets. */
+export function imageEnvironment(checkout: string = repository): Record<string, string> {
+  const text = readFileSync(join(checkout, 'Dockerfile'), 'utf8');
+  // Of the last stage, as the entry point.
+  const variables = /^ENV (.*)$/gmu.exec(text.slice(text.lastIndexOf('\nFROM ')))?.[1] ?? '';
+  return Object.fromEntries(
+    Array.from(variables.matchAll(/(\w+)=(\S+)/gu), ([, name = '', value = '']) => [name, value]),
+  );
+}
+
+/** That of the image, without the caller's cluster. */
 export function programEnvironment(): NodeJS.ProcessEnv {
   // oxlint-disable-next-line node/no-process-env -- a child needs the PATH and the like
   const { KUBECONFIG: _kubeconfig, NODE_OPTIONS: _options, ...rest } = process.env;
-  return { ...rest, NODE_ENV: 'production' };
+  return { ...rest, ...imageEnvironment() };
 }

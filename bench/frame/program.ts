@@ -19,12 +19,12 @@ export class Program {
     this.logFile = logFile;
   }
 
-  /** @param environment further variables */
+  /** @param environment further variables, or undefined for those that it is not to have */
   static start(
     name: string,
     [command = '', ...args]: readonly string[],
     lab: LabSpec,
-    environment: Readonly<Record<string, string>> = {},
+    environment: Readonly<Record<string, string | undefined>> = {},
   ): Program {
     const logFile = join(lab.dataDirectory, 'log', `${name}.log`);
     mkdirSync(dirname(logFile), { recursive: true });

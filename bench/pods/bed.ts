@@ -19,7 +19,7 @@ import type { OtherProgram } from '../frame/bench.ts';
 import { cpuMs } from '../frame/process-figures.ts';
 import { HOME_ID, HOME_SEEN_AS, joinNetworks, PROVIDER_ID } from '../../test/support/labs/services-lab.ts';
 import { peerArguments } from './peer-program.ts';
-import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
+import { compileProgram, imageEnvironment, imageFlags, runToEnd } from '../../lab/compiled-program.ts';
 import { Program } from '../frame/program.ts';
 import { virtualNodeObjects } from '../frame/virtual-node.ts';
 
@@ -158,9 +158,10 @@ export class Bed {
   ): Promise<Restartable> {
     const program = which === 'agent' ? this.#agentCommand(nodeFlags) : this.#beforeCommand(nodeFlags);
     const { command, opsPort } = await this.#peer(node, program);
+    const own = which === 'agent' ? {} : this.#beforeEnvironment();
     return {
       opsUrl: `http://127.0.0.1:${opsPort}`,
-      start: (environment) => this.#launch(node, command, environment),
+      start: (environment) => this.#launch(node, command, { ...own, ...environment }),
     };
   }
 
@@ -170,7 +171,13 @@ export class Bed {
 
   /** The program of the other checkout, with the flags of that checkout's image. */
   async startBefore(): Promise<Program> {
-    return this.#startAgent('before', this.#beforeCommand());
+    return this.#startAgent('before', this.#beforeCommand(), this.#beforeEnvironment());
+  }
+
+  /** That of its own image, and nothing that only ours has. */
+  #beforeEnvironment(): Record<string, string | undefined> {
+    const ours = Object.keys(imageEnvironment()).map((name) => [name, undefined] as const);
+    return { ...Object.fromEntries(ours), ...imageEnvironment(this.#options.before) };
   }
 
   #beforeCommand(more: readonly string[] = []): string[] {
@@ -180,8 +187,8 @@ export class Bed {
     return [...imageFlags(checkout), ...more, main];
   }
 
-  async #startAgent(name: MirrorName, command: readonly string[]): Promise<Program> {
-    return this.#start(name, (await this.#peer(name, command)).command);
+  async #startAgent(name: MirrorName, command: readonly string[], environment = {}): Promise<Program> {
+    return this.#start(name, (await this.#peer(name, command)).command, environment);
   }
 
   async #peer(name: MirrorName, program: readonly string[]): Promise<{ command: string[]; opsPort: number }> {

@@ -249,8 +249,10 @@ export class VirtualNodeAgent implements Component {
       nodeName: provider.nodeName,
       port: kubeletPort,
       backend: kubeletBackend(provider, clock, spare, {
-        statsSummary: async () =>
-          usage.refresh().then(() => figures.summary(runningPods(provider.homePods.list()), clock.now())),
+        statsSummary: async () => {
+          await usage.refresh();
+          return figures.summary(await runningPods(provider.homePods), clock.now());
+        },
         metricsResource: async () => usage.refresh().then(() => figures.exposition(clock.now())),
         metrics,
       }),

@@ -2,10 +2,12 @@
 import { hostname } from 'node:os';
 import type { Role } from '../agent/roles.ts';
 import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
+import { breathOf } from '../lib/breath.ts';
 import { systemClock } from '../lib/clock.ts';
 import { whenAborted } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { createLogger, type LogSink, noLines } from '../lib/log.ts';
+import { giveBackAfterWork } from '../lib/spare-memory.ts';
 import { type Command, type CommandEnvironment, defineCommand, type OptionSpec } from './command.ts';
 import { type CommandIo, type CommandLine, EXIT } from './command-line.ts';
 import { plainLine } from './plain-line.ts';
@@ -94,6 +96,11 @@ async function runRole(
     const log = createLogger(sink);
     // Most of the program, which commands for people do not need.
     const { ROLES } = await import('../agent/roles.ts');
+    const { gc } = globalThis;
+    // The image asks Node.js for it. A regular collection leaves the heap in pieces, and gives little back.
+    const collect = gc && ((): void => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
+    if (collect !== undefined)
+      giveBackAfterWork({ clock: systemClock, breath: breathOf(systemClock), collect });
     const agent = await ROLES[role]({ config, clock: systemClock, log, sink, lines }, signal);
     log.info('started', { role });
     await whenAborted(AbortSignal.any([signal, agent.failed]));

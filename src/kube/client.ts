@@ -92,7 +92,7 @@ export interface KubeClient {
   get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
   /** Returns the objects of all pages. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ObjectList<T>>;
-  /** Returns one page after the other, for callers that must not hold all objects at once. */
+  /** Returns the objects in parts of a page or less, in order; at least one part, for callers that must not hold all at once. */
   pages<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): AsyncIterable<ObjectList<T>>;
   /** `body` needs metadata.name (or generateName) and, where namespaced, metadata.namespace. */
   create<T extends KubeObject>(

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { Backoff, type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
@@ -12,8 +11,9 @@ import { ChangeListeners } from './change-listeners.ts';
 import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
 import { Contact, type ContactState } from './contact.ts';
 import { onAnswers, onLostHistory } from './server-news.ts';
+import { Packer } from './packed.ts';
 import { type ChangeListener, Store } from './store.ts';
-import { View } from './view.ts';
+import { type Listed, View } from './view.ts';
 
 export interface InformerOptions<T extends KubeObject> {
   client: KubeClient;
@@ -26,6 +26,11 @@ export interface InformerOptions<T extends KubeObject> {
   transform?: (object: T) => T | undefined;
   /** By name: the values under which an object is to be found. */
   indexes?: Record<string, (object: T) => string[]>;
+  /**
+   * Whether what has not changed for long is held packed (see packed.ts). For thousands of objects that resemble each other, and
+   * that nobody walks over often. Default: false.
+   */
+  packs?: boolean;
   random?: Random;
   /**
    * The rights to read may be granted only now. Before the first list, a refusal is then waited for, for a while: it is tried
@@ -40,12 +45,6 @@ export interface InformerOptions<T extends KubeObject> {
 const WATCH_SECONDS = { min: 300, max: 600 };
 /** A watch that lived shorter than this and brought nothing counts as a failure, else we would spin. */
 const SHORT_WATCH_MS = 1000;
-/**
- * For so long a list that is older than what we have seen is taken for an answer of a server that lags, unless it is known that
- * history was lost. Our lists are quorum reads, which no member of etcd can answer with an older state. What remains is a proxy
- * with a memory, or a restore under way, in which some servers still show the old etcd: both pass sooner than this.
- */
-const OLDER_VIEW_PATIENCE_MS = 30_000;
 /** For so long after the start, rights that are being granted are waited for; and how often they are tried. */
 const RIGHTS_PATIENCE_MS = 10_000;
 const RIGHTS_RETRY = { baseMs: 200, capMs: 1000 };
@@ -88,7 +87,6 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #listBeganAt = -Infinity;
   /** Number of the list that may be older than what was seen: history has been lost before it. */
   #mayGoBackUntil = 0;
-  #olderSince: number | undefined;
   #startedAt = -Infinity;
   #watchAbort: AbortController | undefined;
   #cancelDoubt: () => void = () => undefined;
@@ -103,10 +101,11 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#random = random;
     this.#breath = breathOf(clock);
     this.#log = options.log.named('informer', { resource: type.plural, namespace: list.namespace });
-    this.#store = new Store(options.indexes);
+    const packer = options.packs === true ? new Packer<T>() : undefined;
+    this.#store = new Store(options.indexes, packer);
     this.#listeners = new ChangeListeners(this.#log);
     const notify: ChangeListener<T> = (...change) => this.#listeners.tell(...change);
-    this.#view = new View({ store: this.#store, transform, notify });
+    this.#view = new View({ store: this.#store, transform, notify, ...(packer && { packer }) });
     this.#contact = new Contact(clock);
     this.#backoff = new Backoff({ baseMs: 500, capMs: 30_000, random });
     this.#rightsBackoff = new Backoff({ ...RIGHTS_RETRY, random });
@@ -145,6 +144,10 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     return this.#store.list();
   }
 
+  keys(): Iterable<string> {
+    return this.#store.keys();
+  }
+
   get size(): number {
     return this.#store.size;
   }
@@ -153,13 +156,17 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     return this.#store.byIndex(index, value);
   }
 
+  keysByIndex(index: string, value: string): Iterable<string> {
+    return this.#store.keysByIndex(index, value);
+  }
+
   hasIndexed(index: string, value: string): boolean {
     return this.#store.hasIndexed(index, value);
   }
 
   /** Does something with each object, and rests where that takes long: tens of thousands would hold up everything else. */
-  eachInTurns(work: (object: T) => void): void {
-    void inTurns(this.#breath, this.list(), work);
+  async eachInTurns(work: (object: T) => void): Promise<void> {
+    await inTurns(this.#breath, this.list(), work);
   }
 
   /** All values of an index, each once. */
@@ -263,7 +270,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { client, type, list, clock } = this.#options;
-    const items: T[] = [];
+    const items: Listed<T>[] = [];
     const wanted = this.#listsWanted;
     const beganAt = clock.monotonic();
     const goesBack = this.#mayGoBackUntil > this.#listsDone && wanted >= this.#mayGoBackUntil;
@@ -271,14 +278,13 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     let isEmpty = true;
     // No resourceVersion: the most recent state, not whatever the server's cache holds.
     for await (const page of client.pages(type, { ...list, signal })) {
-      // A page at a time, so that never more is held than will be kept.
+      // Some at a time, so that never more is held than will be kept.
       for (const item of page.items) {
-        const kept = this.#view.prepared(item);
-        if (kept !== undefined) items.push(kept);
+        const listed = this.#view.listed(item);
+        if (listed !== undefined) items.push(listed);
       }
       if (page.items.length > 0) isEmpty = false;
       version = page.resourceVersion;
-      await nextTurn();
     }
     const isAnew = this.#isAnew(version, goesBack);
     if (isEmpty && (!this.#synced || this.#store.size > 0)) this.#doubt();
@@ -312,28 +318,17 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     );
   }
 
-  /**
-   * Whether the list is of another history than what we know. Time travel: an answer older than what we know comes from a server
-   * that lags, and taking it would undo deletions and creations. Only an etcd restored from a backup stays old: we believe it
-   * when we have been told so, or after a while.
-   */
   #isAnew(version: string, goesBack: boolean): boolean {
-    const isOlder = this.#view.isTimeTravel(version);
-    if (!isOlder || goesBack) {
-      this.#olderSince = undefined;
-      return goesBack;
-    }
-    const now = this.#options.clock.monotonic();
-    this.#olderSince ??= now;
-    if (now - this.#olderSince >= OLDER_VIEW_PATIENCE_MS) {
-      this.#log.warn('the API server has gone back in time', { seen: this.#view.version, listed: version });
-      this.#olderSince = undefined;
-      return true;
-    }
-    throw new TributaryError(
-      'Unavailable',
-      `the API server lists an older state (${version}) than already seen`,
-    );
+    const seen = this.#view.version;
+    const history = this.#view.historyOf(version, { goesBack, nowMs: this.#options.clock.monotonic() });
+    if (history === 'lags')
+      throw new TributaryError(
+        'Unavailable',
+        `the API server lists an older state (${version}) than already seen`,
+      );
+    if (history === 'another' && !goesBack)
+      this.#log.warn('the API server has gone back in time', { seen, listed: version });
+    return history === 'another';
   }
 
   async #watch(signal: AbortSignal): Promise<void> {

@@ -2,31 +2,22 @@ import type { KubeObject } from '../api/wire.ts';
 
 /** Of templates that are remembered at a time; the oldest is forgotten first. */
 const MOST_MODELS = 1_000;
-/** Deeper parts, which only those nest who mean harm, stay as they are. */
-const MOST_DEPTH = 32;
+/** Deeper parts, which only those nest who mean harm, are not looked into. */
+export const MOST_DEPTH = 32;
 
-/**
- * Makes objects that resemble each other hold their equal parts in common. The pods of a Deployment differ in names, addresses and
- * times only: held in common, a thousand of them need less than half the memory.
- *
- * What is held in common is frozen, so that nobody changes many objects by way of one.
- */
-export class SharedParts<T extends KubeObject> {
-  /** The last object of each template, as long as somebody holds it. */
-  readonly #models = new Map<string, WeakRef<T>>();
+/** One object, or what is made of it, for each template, as long as somebody holds it. */
+export class Models<M extends object> {
+  readonly #models = new Map<string, WeakRef<M>>();
 
-  /** The same object, or an equal earlier one. @param object ours alone; its equal parts are replaced in place */
-  join(object: T, earlier: T | undefined): T {
-    const template = templateOf(object);
-    let joined = joinParts(object, earlier) as T;
-    // The rest of what changes within a phase, such as times, is hardly ever another's, too.
-    if (earlier === undefined || templateOf(earlier) !== template)
-      joined = joinParts(joined, this.#models.get(template)?.deref()) as T;
+  get(template: string): M | undefined {
+    return this.#models.get(template)?.deref();
+  }
+
+  set(template: string, model: M): void {
     // Set anew, it is the youngest.
     this.#models.delete(template);
-    this.#models.set(template, new WeakRef(joined));
+    this.#models.set(template, new WeakRef(model));
     if (this.#models.size > MOST_MODELS) this.#forgetOldest();
-    return joined;
   }
 
   #forgetOldest(): void {
@@ -37,14 +28,38 @@ export class SharedParts<T extends KubeObject> {
   }
 }
 
-/** Which objects are alike, as far as a glance shows; a wrong guess only costs memory. */
-function templateOf({ metadata, ...rest }: KubeObject & { status?: unknown }): string {
-  const { phase = '' } = (rest.status ?? {}) as { phase?: string };
-  const owner = metadata.ownerReferences?.[0]?.uid ?? '';
-  return `${owner} ${metadata.namespace ?? ''} ${phase}`;
+/**
+ * Makes objects that resemble each other hold their equal parts in common. The pods of a Deployment differ in names, addresses and
+ * times only: held in common, a thousand of them need less than half the memory.
+ *
+ * What is held in common is frozen, so that nobody changes many objects by way of one.
+ */
+export class SharedParts<T extends KubeObject> {
+  /** The last object of each template. */
+  readonly #models = new Models<T>();
+
+  /** The same object, or an equal earlier one. @param object ours alone; its equal parts are replaced in place */
+  join(object: T, earlier: T | undefined): T {
+    const template = templateOf(object);
+    let joined = joinParts(object, earlier) as T;
+    // The rest of what changes within a phase, such as times, is hardly ever another's, too.
+    if (earlier === undefined || templateOf(earlier) !== template)
+      joined = joinParts(joined, this.#models.get(template)) as T;
+    this.#models.set(template, joined);
+    return joined;
+  }
 }
 
-type Parts = Record<string, unknown>;
+/** Which objects are alike, as far as a glance shows; a wrong guess only costs memory. */
+export function templateOf({ metadata, ...rest }: KubeObject & { status?: unknown }): string {
+  const { phase = '' } = (rest.status ?? {}) as { phase?: string };
+  const { name, namespace = '' } = metadata;
+  // A controller names what it makes by one stem; over there no owner says whose pod it is.
+  const stem = name.slice(0, Math.max(0, name.lastIndexOf('-')));
+  return `${namespace}/${stem} ${phase}`;
+}
+
+export type Parts = Record<string, unknown>;
 
 /** `value`, with each part that equals the model's replaced by the model's; or the model, where all of it is equal. */
 function joinParts(value: unknown, model: unknown, depth = 0): unknown {
@@ -64,4 +79,4 @@ function joinParts(value: unknown, model: unknown, depth = 0): unknown {
   return isSame ? Object.freeze(model) : value;
 }
 
-const isParts = (value: unknown): value is Parts => typeof value === 'object' && value !== null;
+export const isParts = (value: unknown): value is Parts => typeof value === 'object' && value !== null;

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/wire.ts';
 import type { ChangeListener, Store } from './store.ts';
 import { keyOf } from './store.ts';
+import { type Held, type Packer, unpacked } from './packed.ts';
 import { SharedParts } from './shared-parts.ts';
 import { compareResourceVersions, isOlder } from './resource-version.ts';
 
@@ -11,7 +12,22 @@ export interface ViewOptions<T> {
   store: Store<T & KubeObject>;
   transform: (object: T) => T | undefined;
   notify: ChangeListener<T>;
+  /** Of the store. Objects of a list are packed as they come. */
+  packer?: Packer<T & KubeObject>;
 }
+
+/**
+ * For so long a list that is older than what we have seen is taken for an answer of a server that lags, unless it is known that
+ * history was lost. Our lists are quorum reads, which no member of etcd can answer with an older state. What remains is a proxy
+ * with a memory, or a restore under way, in which some servers still show the old etcd: both pass sooner than this.
+ */
+const OLDER_VIEW_PATIENCE_MS = 30_000;
+
+/** Of a list: that which we follow, another one, or one that cannot be told from an answer of a server that lags. */
+type History = 'ours' | 'another' | 'lags';
+
+/** An object of a list, as it is to be held. */
+export type Listed<T extends KubeObject> = readonly [key: string, held: Held<T>];
 
 /**
  * Moves a store forward in the API server's history, and never back: knows the newest version seen and what
@@ -21,6 +37,8 @@ export class View<T extends KubeObject> {
   readonly #options: ViewOptions<T>;
   readonly #parts = new SharedParts<T>();
   #version: string | undefined;
+  /** Monotonic. */
+  #olderSinceMs: number | undefined;
 
   constructor(options: ViewOptions<T>) {
     this.#options = options;
@@ -31,17 +49,37 @@ export class View<T extends KubeObject> {
     return this.#version;
   }
 
-  /** A list older than what we have seen, that is: from an API server that lags behind another. */
-  isTimeTravel(listVersion: string): boolean {
-    return this.#version !== undefined && isOlder(listVersion, this.#version);
+  /**
+   * Time travel: an answer older than what we know comes from a server that lags, and taking it would undo deletions and creations.
+   * Only an etcd restored from a backup stays old: we believe it when we have been told so, or after a while.
+   *
+   * @param goesBack it is known that history was lost. @param nowMs monotonic
+   */
+  historyOf(
+    listVersion: string,
+    { goesBack, nowMs }: { readonly goesBack: boolean; readonly nowMs: number },
+  ): History {
+    const isTimeTravel = this.#version !== undefined && isOlder(listVersion, this.#version);
+    if (isTimeTravel && !goesBack) {
+      this.#olderSinceMs ??= nowMs;
+      if (nowMs - this.#olderSinceMs < OLDER_VIEW_PATIENCE_MS) return 'lags';
+    }
+    this.#olderSinceMs = undefined;
+    return isTimeTravel || goesBack ? 'another' : 'ours';
   }
 
   advance(version: string): void {
     if (this.#version === undefined || !isOlder(version, this.#version)) this.#version = version;
   }
 
-  /** As it is to be kept; undefined: it is not wanted. @param object ours alone, just read */
-  prepared(object: T): T | undefined {
+  /** An object of a list, as it is to be held; undefined: it is not wanted. @param object ours alone, just read */
+  listed(object: T): Listed<T> | undefined {
+    const { packer, transform } = this.#options;
+    const kept = packer === undefined ? this.#prepared(object) : transform(object);
+    return kept && [keyOf(kept), packer?.pack(kept) ?? kept];
+  }
+
+  #prepared(object: T): T | undefined {
     const kept = this.#options.transform(object);
     return kept && this.#parts.join(kept, this.#options.store.get(keyOf(kept)));
   }
@@ -49,26 +87,27 @@ export class View<T extends KubeObject> {
   /**
    * The whole truth at `version`. Deletions first, so that listeners see room before newcomers.
    *
-   * @param items prepared ones
+   * @param items each key once
    * @param isAnew it is of another history, which gives out versions that we know a second time: listeners are told of all
    */
-  replace(version: string, items: readonly T[], options: { isAnew?: boolean } = {}): void {
+  replace(version: string, items: readonly Listed<T>[], options: { isAnew?: boolean } = {}): void {
     for (const _step of this.steps(version, items, options));
   }
 
   /** The same, a change at a time; until the end the version is the one before. */
   *steps(
     version: string,
-    items: readonly T[],
+    items: readonly Listed<T>[],
     { isAnew = false }: { isAnew?: boolean } = {},
   ): Generator<void, void> {
     const { store } = this.#options;
-    const next = new Map(items.map((item) => [keyOf(item), item]));
+    const next = new Map(items);
     for (const key of store.keys()) if (!next.has(key)) this.#set(key, undefined);
-    for (const [key, object] of next) {
+    for (const [key, held] of next) {
+      const object = unpacked(held);
       const known = store.get(key);
       if (!isAnew && known !== undefined && isSame(known, object)) continue;
-      this.#keep(key, object);
+      this.#told(key, object, store.set(key, object, held));
       yield;
     }
     this.#version = version;
@@ -102,14 +141,13 @@ export class View<T extends KubeObject> {
 
   /** @param last the final state that a deletion carries */
   #set(key: string, object: T | undefined, last?: T): void {
-    this.#keep(key, object && this.prepared(object), last && this.#options.transform(last));
+    const kept = object && this.#prepared(object);
+    const previous = this.#options.store.set(key, kept);
+    this.#told(key, kept, previous && ((last && this.#options.transform(last)) ?? previous));
   }
 
-  #keep(key: string, kept: T | undefined, last?: T): void {
-    const { store, notify } = this.#options;
-    const previous = store.set(key, kept);
-    if (kept === undefined && previous === undefined) return;
-    notify(key, kept, last ?? previous);
+  #told(key: string, kept: T | undefined, previous: T | undefined): void {
+    if (kept !== undefined || previous !== undefined) this.#options.notify(key, kept, previous);
   }
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
+import { Listeners } from './listeners.ts';
 
 /** Half of what a stall may last at most, since what follows the question counts, too. */
 const LONGEST_MS = 8;
@@ -19,7 +20,10 @@ const LONGEST_MS = 8;
 export class Breath {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** The one that runs now, as far as somebody has asked in it. */
-  #turn: { readonly began: number; readonly over: Promise<void> } | undefined;
+  #turn: { readonly began: number; readonly over: Promise<void>; isLong?: boolean } | undefined;
+  readonly #long = new Listeners();
+  /** Calls back when a turn has lasted so long that somebody rests. */
+  readonly onLong: Listeners['add'] = this.#long.add;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -28,7 +32,13 @@ export class Breath {
   /** To be awaited where there is something: this turn of the event loop has lasted long enough. */
   due(): Promise<void> | undefined {
     const now = this.#clock.monotonic();
-    if (this.#turn !== undefined) return now - this.#turn.began < LONGEST_MS ? undefined : this.#turn.over;
+    const turn = this.#turn;
+    if (turn !== undefined) {
+      if (now - turn.began < LONGEST_MS) return undefined;
+      if (turn.isLong !== true) this.#long.tell();
+      turn.isLong = true;
+      return turn.over;
+    }
     const over = nextTurn().then(() => {
       this.#turn = undefined;
     });

@@ -103,7 +103,7 @@ function connectTenants(provider: Wired): void {
     },
     contact: () => controllers.node.add(nodeName),
     pods: (homeNamespace) => {
-      homePods.eachInTurns((pod) => {
+      void homePods.eachInTurns((pod) => {
         const { namespace, deletionTimestamp } = pod.metadata;
         if (namespace === homeNamespace && deletionTimestamp !== undefined)
           controllers.pods.addSlow(podKey(pod));
@@ -120,17 +120,16 @@ function connectTenants(provider: Wired): void {
       if (uid !== undefined) {
         for (const owner of new Set([uid, tokens.ownerOf(homeNamespace, uid)])) {
           controllers.tokens.add(`${homeNamespace}/${owner}`);
-          for (const pod of homePods.byIndex('uid', owner)) controllers.pods.add(podKey(pod));
+          for (const pod of homePods.keysByIndex('uid', owner)) controllers.pods.add(pod);
         }
         return;
       }
       const homeName = side === 'home' ? name : homeReferenceName(kind, name);
       const key = referenceKey(kind, homeNamespace, homeName);
-      const users = homePods.byIndex('references', key);
       // At home most objects are referenced by nobody; over there each is a copy of ours.
-      if (users.length > 0 || side === 'remote') controllers.reflect.add(key);
+      if (homePods.hasIndexed('references', key) || side === 'remote') controllers.reflect.add(key);
       else if (reflector.concerns(key)) controllers.reflect.addSlow(key);
-      for (const pod of users) controllers.pods.add(podKey(pod));
+      for (const pod of homePods.keysByIndex('references', key)) controllers.pods.add(pod);
     },
   });
 }
@@ -138,7 +137,7 @@ function connectTenants(provider: Wired): void {
 /** Everything of one namespace, at low priority: the caches have just become complete, or contact is back. */
 function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   const { tenants, homePods, controllers } = provider;
-  homePods.eachInTurns((pod) => {
+  void homePods.eachInTurns((pod) => {
     if (pod.metadata.namespace !== homeNamespace) return;
     controllers.pods.addSlow(podKey(pod));
     controllers.tokens.add(tokenKey(pod));
@@ -150,7 +149,7 @@ function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   enqueueMirrored(provider, tenant);
   enqueueSelected(provider, tenant);
   const nameOf = (object: { metadata: { name: string } }): string => object.metadata.name;
-  tenant.pods.eachInTurns((pod) => controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`));
+  void tenant.pods.eachInTurns((pod) => controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`));
   enqueueCopies(provider, tenant);
 }
 
@@ -198,7 +197,7 @@ function connectNode(provider: Wired): void {
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
     homeLease.wake();
     provider.nodePorts.look();
-    provider.homePods.eachInTurns((pod) => controllers.pods.addSlow(podKey(pod)));
+    void provider.homePods.eachInTurns((pod) => controllers.pods.addSlow(podKey(pod)));
     for (const tenant of tenants.all()) {
       openMirror(provider, tenant);
       enqueueSelected(provider, tenant);
@@ -222,7 +221,7 @@ function connectNode(provider: Wired): void {
   contact.onChange(() => {
     controllers.node.add(nodeName);
     wasAway ||= contact.state.away;
-    if (contact.state.away) provider.homePods.eachInTurns((pod) => controllers.pods.add(podKey(pod)));
+    if (contact.state.away) void provider.homePods.eachInTurns((pod) => controllers.pods.add(podKey(pod)));
     if (!contact.state.ok) return;
     // What was changed at home meanwhile is carried across first, and is seen only by these caches; statuses come after it.
     if (wasAway) tellAnswers(foreign.client);

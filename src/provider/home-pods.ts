@@ -24,6 +24,7 @@ export function homePodInformer(options: {
     list: { fieldSelector: `spec.nodeName=${nodeName}` },
     clock,
     log: log.named('home-pods'),
+    packs: true,
     indexes: {
       uid: (pod) => [pod.metadata.uid],
       references: (pod) =>

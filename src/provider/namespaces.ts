@@ -121,7 +121,7 @@ export class OffloadedNamespaces {
   }
 
   #hasBound(homeNamespace: string): boolean {
-    return [...this.#options.homePods.list()].some((pod) => pod.metadata.namespace === homeNamespace);
+    return Iterator.from(this.#options.homePods.keys()).some((key) => key.startsWith(`${homeNamespace}/`));
   }
 }
 

@@ -66,7 +66,7 @@ export class Tenant {
     // Of a new namespace, both clusters grant the rights while this begins.
     const awaitsRights = true;
     const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }), awaitsRights };
-    this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
+    this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours, packs: true });
     this.freed = new FreedRoom(clock);
     this.pods.onChange((_key, current, previous) => {
       this.freed.changed(current, previous);

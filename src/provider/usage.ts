@@ -6,6 +6,7 @@ import {
   type RunningPod,
 } from '../api/pod-usage.ts';
 import type { Pod } from '../api/wire.ts';
+import type { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
 import { present } from '../lib/fields.ts';
@@ -62,8 +63,7 @@ export class ForeignUsage {
       cancel();
       this.#readAt = this.#clock.monotonic();
     }
-    const pods = [...this.#provider.homePods.list()];
-    this.#usage.prune(new Set(pods.map(({ metadata }) => metadata.uid)));
+    this.#usage.prune(new Set(this.#provider.homePods.valuesOf('uid')));
   }
 
   async #samples(signal: AbortSignal): Promise<PodSample[]> {
@@ -112,16 +112,18 @@ function containerSample(
 }
 
 /** Pods with containers that run, by their status: the foreign metrics API knows a pod only after its first sample. */
-export function runningPods(homePods: Iterable<Pod>): RunningPod[] {
-  return [...homePods].flatMap(({ metadata: { namespace = '', name, uid }, status }) => {
+export async function runningPods(homePods: Pick<Informer<Pod>, 'eachInTurns'>): Promise<RunningPod[]> {
+  const running: RunningPod[] = [];
+  await homePods.eachInTurns(({ metadata: { namespace = '', name, uid }, status }) => {
     const startTimeMs = Date.parse(status?.startTime ?? '');
     const containers = (status?.containerStatuses ?? []).flatMap((container) => {
       const at = Date.parse(container.state?.running?.startedAt ?? '');
       return Number.isNaN(at) ? [] : [{ name: container.name, startTimeMs: at }];
     });
-    if (Number.isNaN(startTimeMs) || containers.length === 0) return [];
-    return [{ namespace, name, uid, startTimeMs, containers }];
+    if (Number.isNaN(startTimeMs) || containers.length === 0) return;
+    running.push({ namespace, name, uid, startTimeMs, containers });
   });
+  return running;
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };

@@ -25,7 +25,7 @@ export function connectMirror(provider: Wired): void {
 /** Pods may have waited to know whether they need a token for the home API server. */
 export function enqueuePodsAndTokens(provider: Wired): void {
   const { controllers } = provider;
-  provider.homePods.eachInTurns((pod) => {
+  void provider.homePods.eachInTurns((pod) => {
     controllers.pods.add(podKey(pod));
     controllers.tokens.add(tokenKey(pod));
   });
@@ -99,7 +99,7 @@ function settle(provider: Wired, { mirror, mapping }: Tenant): void {
 function lookAtPolicies(provider: Wired, homeNamespace: string): void {
   const { controllers, nodeName } = provider;
   controllers.node.add(nodeName);
-  provider.homePods.eachInTurns((pod) => {
+  void provider.homePods.eachInTurns((pod) => {
     if (pod.metadata.namespace === homeNamespace) controllers.pods.addSlow(podKey(pod));
   });
 }

@@ -4,7 +4,7 @@ import type { DraftMeta, KubeObject, Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
 import { podReferences, type ReferenceKind, remoteReferenceName } from '../forge/references.ts';
-import { podKey, referenceKey } from '../home-pods.ts';
+import { referenceKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import { nameTaken, type Refusal, refusalOf } from '../pods/refusal.ts';
 import type { Tenant } from '../tenants.ts';
@@ -197,8 +197,13 @@ export class Reflector {
     return isWanted(kind, rule, { source, isReferenced: isUsed });
   }
 
-  #usersOf(key: ReflectionKey): readonly Pod[] {
-    return this.#options.homePods.byIndex('references', key);
+  /** Found as they are asked for: few Secrets depend on who uses them, and all pods may use one. */
+  *#usersOf(key: ReflectionKey): Iterable<Pod> {
+    const { homePods } = this.#options;
+    for (const user of homePods.keysByIndex('references', key)) {
+      const pod = homePods.get(user);
+      if (pod !== undefined) yield pod;
+    }
   }
 
   #typeOf(key: ReflectionKey, { metadata }: KubeObject): { type: string | undefined } | undefined {
@@ -348,7 +353,9 @@ export class Reflector {
     }
     if (refusal.retryAfterMs !== undefined) return { requeueAfterMs: refusal.retryAfterMs };
     if (isNew) return { requeueAfterMs: RELIST_WAIT_MS };
-    return { requeueAfterMs: this.#usersOf(key).length > 0 ? REFUSED_RETRY_MS : IDLE_RETRY_MS };
+    return {
+      requeueAfterMs: this.#options.homePods.hasIndexed('references', key) ? REFUSED_RETRY_MS : IDLE_RETRY_MS,
+    };
   }
 
   /** Whether the object over there is one that no update can turn into what home has now. */
@@ -379,7 +386,7 @@ export class Reflector {
   }
 
   #wakeUsers(key: ReflectionKey): void {
-    this.#options.wake(this.#usersOf(key).map(podKey));
+    this.#options.wake([...this.#options.homePods.keysByIndex('references', key)]);
   }
 }
 

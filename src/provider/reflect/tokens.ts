@@ -141,7 +141,7 @@ export class TokenReconciler {
   /** UID of the home pod whose tokens the Secret over there of that one holds: another one, where it has left its body to it. */
   ownerOf(homeNamespace: string, uid: string): string {
     const { homePods, tenants } = this.#options;
-    if (homePods.byIndex('uid', uid).length > 0) return uid;
+    if (homePods.hasIndexed('uid', uid)) return uid;
     const bodies = tenants.of(homeNamespace)?.pods.list() ?? [];
     return bodyThatMounts(bodies, tokenSecretName(uid))?.metadata.labels?.[LABEL_HOME_UID] ?? uid;
   }
@@ -150,7 +150,7 @@ export class TokenReconciler {
   #secretOf(uid: string, body: Pod | undefined): string {
     const mounted = body && mountedTokens(body)?.secret;
     const made = mounted === undefined ? undefined : tokenSecretUid(mounted);
-    const isOfAnother = made !== undefined && this.#options.homePods.byIndex('uid', made).length > 0;
+    const isOfAnother = made !== undefined && this.#options.homePods.hasIndexed('uid', made);
     return mounted === undefined || isOfAnother ? tokenSecretName(uid) : mounted;
   }
 

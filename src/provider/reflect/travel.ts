@@ -74,11 +74,11 @@ export function mayBeTied(kind: ReferenceKind, { metadata }: KubeObject): boolea
  * Whether a Secret of that type may go over there for these pods: an account's token only for one that runs as the
  * account, a bootstrap token never.
  */
-export function mayTravelFor(type: string | undefined, source: KubeObject, users: readonly Pod[]): boolean {
+export function mayTravelFor(type: string | undefined, source: KubeObject, users: Iterable<Pod>): boolean {
   if (type === BOOTSTRAP_TOKEN_TYPE) return false;
   if (type !== ACCOUNT_TOKEN_TYPE) return true;
   const account = source.metadata.annotations?.[ANNOTATION_ACCOUNT];
-  return users.some((pod) => accountOf(pod) === account);
+  return Iterator.from(users).some((pod) => accountOf(pod) === account);
 }
 
 /** Why the pod does not get the Secret, of that type; undefined when it does. */

@@ -1,8 +1,6 @@
 import type { VirtualNode } from '../../api/virtual-node.ts';
-import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { claimNames } from '../forge/references.ts';
-import { podKey } from '../home-pods.ts';
 import type { Wired } from '../wired.ts';
 import type { Tenant } from '../tenants.ts';
 import { claimKey, claimKeyOf } from './claims.ts';
@@ -52,17 +50,16 @@ export function lookAtClaimsOf(provider: Wired, tenant: Tenant): void {
 function openClaims(provider: Wired, tenant: Tenant): void {
   const { storage, controllers, homePods } = provider;
   const { homeNamespace } = tenant.mapping;
-  const mounts = (pod: Pod): boolean =>
-    pod.metadata.namespace === homeNamespace && claimNames(pod).length > 0;
-  const isNeeded = (): boolean => storage.concerns(tenant) || [...homePods.list()].some(mounts);
+  const mounted = (): string[] =>
+    [...homePods.valuesOf('claims')].filter((claim) => claim.startsWith(`${homeNamespace}/`));
+  const isNeeded = (): boolean => storage.concerns(tenant) || mounted().length > 0;
   if (tenant.claims.isOpen || !isNeeded()) return;
   tenant.claims.open({
     claim: (namespace, name) => wake(provider, claimKey(namespace, name)),
     synced: (namespace) => {
       for (const name of tenant.claims.names()) wake(provider, claimKey(namespace, name));
-      for (const pod of homePods.list()) {
-        if (mounts(pod)) controllers.pods.add(podKey(pod));
-      }
+      for (const claim of mounted())
+        for (const key of homePods.keysByIndex('claims', claim)) controllers.pods.add(key);
     },
     event: (namespace, event, isNew) => {
       storage.heard(namespace, event, isNew);
@@ -73,5 +70,5 @@ function openClaims(provider: Wired, tenant: Tenant): void {
 
 function wake({ controllers, homePods }: Wired, key: string): void {
   controllers.storage.add(key);
-  for (const pod of homePods.byIndex('claims', key)) controllers.pods.add(podKey(pod));
+  for (const pod of homePods.keysByIndex('claims', key)) controllers.pods.add(pod);
 }

@@ -1,13 +1,16 @@
 import { expect, test } from '@jest/globals';
 import type { ConfigMap } from '../../../src/api/wire.ts';
-import { Store } from '../../../src/kube/store.ts';
-import { type Verdict, View } from '../../../src/kube/view.ts';
+import { keyOf, Store } from '../../../src/kube/store.ts';
+import { type Listed, type Verdict, View } from '../../../src/kube/view.ts';
 
 type Event = [type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, uid: string, version: string];
 
 const object = (name: string, uid: string, resourceVersion: string): ConfigMap => ({
   metadata: { name, uid, resourceVersion, creationTimestamp: '' },
 });
+
+const listed = (...objects: readonly ConfigMap[]): Listed<ConfigMap>[] =>
+  objects.map((each) => [keyOf(each), each]);
 
 /** `a` with UID 1 at version 10, in a list of version 20. */
 function known(): { view: View<ConfigMap>; store: Store<ConfigMap>; told: string[] } {
@@ -19,7 +22,7 @@ function known(): { view: View<ConfigMap>; store: Store<ConfigMap>; told: string
     notify: (key, current, previous) =>
       told.push(`${key} ${previous?.metadata.uid ?? '-'}>${current?.metadata.uid ?? '-'}`),
   });
-  view.replace('20', [object('a', '1', '10')]);
+  view.replace('20', listed(object('a', '1', '10')));
   told.length = 0;
   return { view, store, told };
 }
@@ -51,14 +54,21 @@ test('the place to resume never goes back', () => {
   view.advance('25');
   view.apply('MODIFIED', object('a', '1', '22'));
   expect(view.version).toBe('30');
-  expect(view.isTimeTravel('29')).toBe(true);
-  expect(view.isTimeTravel('30')).toBe(false);
+  expect(view.historyOf('29', { goesBack: false, nowMs: 0 })).toBe('lags');
+  expect(view.historyOf('30', { goesBack: false, nowMs: 0 })).toBe('ours');
+});
+
+test('an older list is believed when history is known to be lost, or after half a minute', () => {
+  const { view } = known();
+  const judged = (nowMs: number, goesBack = false): string => view.historyOf('19', { goesBack, nowMs });
+  expect([judged(0), judged(29_999), judged(30_000)]).toEqual(['lags', 'lags', 'another']);
+  expect([judged(40_000), judged(40_001, true)]).toEqual(['lags', 'another']);
 });
 
 test('a list tells the differences only, deletions first', () => {
   const { view, told } = known();
-  view.replace('20', [object('a', '1', '10'), object('b', '2', '15')]);
+  view.replace('20', listed(object('a', '1', '10'), object('b', '2', '15')));
   expect(told).toEqual(['b ->2']);
-  view.replace('30', [object('b', '3', '25'), object('c', '4', '26')]);
+  view.replace('30', listed(object('b', '3', '25'), object('c', '4', '26')));
   expect(told.slice(1)).toEqual(['a 1>-', 'b 2>3', 'c ->4']);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { edited, imageFlags } from '../../../lab/compiled-program.ts';
+import { edited, imageEnvironment, imageFlags } from '../../../lab/compiled-program.ts';
 
 const edit = (find: string, replace: string): Parameters<typeof edited>[1] => ({
   file: 'src/a.ts',
@@ -24,6 +24,10 @@ test.each([
 
 test('an edit of nothing is refused', () => {
   expect(() => edited('ab', edit('', 'y'))).toThrow('not once');
+});
+
+test('programs have the environment of the image', () => {
+  expect(imageEnvironment()).toEqual({ NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' });
 });
 
 test('programs have the flags of the image, without the interpreter and the program', () => {

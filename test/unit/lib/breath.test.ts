@@ -24,6 +24,24 @@ test('work may go on for a while, and then rests until others have had their tur
   expect(breath.due()).toBeUndefined();
 });
 
+test('it is told once of each turn in which somebody rests', async () => {
+  let now = 0;
+  let told = 0;
+  const breath = new Breath({ monotonic: () => now });
+  breath.onLong(() => (told += 1));
+  void breath.due();
+  now = 8;
+  const rest = breath.due();
+  void breath.due();
+  expect(told).toBe(1);
+  await rest;
+  void breath.due();
+  expect(told).toBe(1);
+  now = 16;
+  void breath.due();
+  expect(told).toBe(2);
+});
+
 test('what comes after a pause is not held up', async () => {
   let now = 0;
   const breath = new Breath({ monotonic: () => now });

@@ -1,0 +1,97 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { configMaps } from '../../../src/api/resources.ts';
+import type { ConfigMap } from '../../../src/api/wire.ts';
+import { cutList } from '../../../src/kube/list-parts.ts';
+import { parseList } from '../../../src/kube/objects.ts';
+
+const METADATA = { resourceVersion: '7', continue: 'more' };
+
+const map = (name: string, data: Record<string, unknown> = {}): unknown => ({ metadata: { name }, data });
+
+/** About 1 KB each. */
+const many = (count: number): unknown[] =>
+  Array.from({ length: count }, (_none, index) => map(`m${index}`, { text: 'x'.repeat(1000) }));
+
+const textOf = (items: unknown, more: object = {}): string =>
+  JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: METADATA, items, ...more });
+
+function parsed(text: string): { items: ConfigMap[]; parts: number; resourceVersion: string; next: string } {
+  const parts = [...parseList(configMaps, Buffer.from(text), 'list maps')];
+  const [first] = parts;
+  return {
+    items: parts.flatMap(({ items }) => items),
+    parts: parts.length,
+    resourceVersion: first?.resourceVersion ?? '',
+    next: first?.continue ?? '',
+  };
+}
+
+const whole = (items: readonly unknown[]): unknown[] =>
+  items.map((item) => ({ apiVersion: 'v1', kind: 'ConfigMap', ...(item as object) }));
+
+describe('a list', () => {
+  it('that is long is parsed in parts, each of which says of which version it is', () => {
+    const items = many(300);
+    const found = parsed(textOf(items));
+    expect(found.items).toStrictEqual(whole(items));
+    expect(found).toMatchObject({ resourceVersion: '7', next: 'more' });
+    expect(found.parts).toBeGreaterThan(3);
+  });
+
+  it.each<[string, string, readonly unknown[]]>([
+    ['is empty', textOf([]), []],
+    ['is null', textOf(null), []],
+    ['has one item', textOf(many(1)), many(1)],
+    ['has white space', JSON.stringify(JSON.parse(textOf(many(100))), undefined, 1), many(100)],
+    ['has its items first', `{"items":${JSON.stringify(many(100))},"metadata":{}}`, many(100)],
+    ['has another array after its items', textOf(many(100), { zz: [1] }), many(100)],
+    [
+      'has a field of that name within',
+      textOf([map('a', { items: [{ b: 1 }] })]),
+      [map('a', { items: [{ b: 1 }] })],
+    ],
+  ])('that %s is as it was', (_, text, items) => {
+    expect(parsed(text).items).toStrictEqual(whole(items));
+  });
+
+  const pair = Array.from({ length: 100 }, (_none, index) => ({
+    metadata: { name: `${index}` },
+    x: 'x'.repeat(500),
+  }));
+
+  it.each<[string, unknown[]]>([
+    ['look like the place between two', many(3).flatMap((item) => [item, map('nested', { list: pair })])],
+    [
+      'hold the text of such a place',
+      [...many(100), map('a', { text: `${'y'.repeat(70_000)}},{"metadata":{` }), ...many(100)],
+    ],
+    ['are long alone', [map('a', { text: 'z'.repeat(200_000) }), map('b', { text: 'z'.repeat(200_000) })]],
+  ])('is as it was where items %s', (_, items) => {
+    expect(parsed(textOf(items)).items).toStrictEqual(whole(items));
+  });
+
+  it.each<[string, string, string]>([
+    ['no JSON', '{"items":[', 'not JSON'],
+    ['an array', '[]', 'not an object'],
+    ['without items', '{"metadata":{}}', 'not a list'],
+    ['without metadata', '{"items":[]}', 'not a list'],
+    ['with a number for an item', textOf([...many(200), 5]), 'not an object'],
+    ['cut short', textOf(many(300)).slice(0, 200_000), 'not JSON'],
+    ['with a second end', `${textOf(many(300))}]`, 'not JSON'],
+    [
+      'with an item twice after a comma too many',
+      textOf(many(300)).replace('},{"metadata"', '},,{"metadata"'),
+      'not JSON',
+    ],
+  ])('%s is refused', (_, text, message) => {
+    expect(() => parsed(text)).toThrow(message);
+  });
+});
+
+it('is cut at no cost that grows with the square of its length', () => {
+  const nested = Array.from({ length: 20_000 }, () => ({ metadata: { name: 'n' }, x: 'x'.repeat(100) }));
+  const text = textOf([map('a', { list: nested })]);
+  expect(cutList(text)?.parts.length).toBeLessThan(text.length / 60_000);
+  expect(parsed(text).parts).toBe(1);
+});

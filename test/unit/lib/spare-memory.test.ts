@@ -1,0 +1,47 @@
+import { expect, test } from '@jest/globals';
+
+import { Listeners } from '../../../src/lib/listeners.ts';
+import { giveBackAfterWork } from '../../../src/lib/spare-memory.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+function world(): { clock: FakeClock; work: () => void; collections: () => number; end: () => void } {
+  const clock = new FakeClock();
+  const long = new Listeners();
+  let collections = 0;
+  const end = giveBackAfterWork({ clock, breath: { onLong: long.add }, collect: () => (collections += 1) });
+  return { clock, work: () => long.tell(), collections: () => collections, end };
+}
+
+test('memory is given back once, when work has been over for a while', async () => {
+  const { clock, work, collections } = world();
+  for (let turn = 0; turn < 10; turn++) {
+    work();
+    await clock.advance(1_000);
+  }
+  expect(collections()).toBe(0);
+  await clock.advance(3_999);
+  expect(collections()).toBe(0);
+  await clock.advance(1);
+  expect(collections()).toBe(1);
+  await clock.advance(3_600_000);
+  expect(collections()).toBe(1);
+});
+
+test('work that comes later is followed by another collection', async () => {
+  const { clock, work, collections } = world();
+  work();
+  await clock.advance(60_000);
+  work();
+  await clock.advance(60_000);
+  expect(collections()).toBe(2);
+});
+
+test('nothing is collected after the end', async () => {
+  const { clock, work, collections, end } = world();
+  work();
+  end();
+  await clock.advance(60_000);
+  work();
+  await clock.advance(60_000);
+  expect(collections()).toBe(0);
+});
