@@ -5,7 +5,7 @@ import type { HomeApiAddress } from './tunnel.ts';
  * may write them.
  *
  *     tributary-network   written by `cluster`: addresses of this cluster, and of each of its nodes
- *     tributary-gateway   written by `gateway`: the public half of its key and where it can be dialled
+ *     tributary-gateway   written by `gateway`: where it is active, the public half of its key and where it can be dialled
  */
 
 export const NETWORK_CONFIG_MAP = 'tributary-network';
@@ -59,6 +59,8 @@ export interface OwnNetwork {
 
 export interface GatewayFacts {
   publicKey: string;
+  /** Name of the node on which the gateway is active. Absent from one that tells it by its Lease only. */
+  node?: string;
   /** `host:port`, UDP; empty where it cannot be dialled. */
   endpoints: string[];
   /**

@@ -4,7 +4,6 @@ import { leases } from '../../api/resources.ts';
 import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels } from '../../api/tunnel.ts';
 import type { Condition, Lease } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { Caches } from '../../kube/caches.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { InformerOptions } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
@@ -12,7 +11,6 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { subscribing } from '../../lib/listeners.ts';
 
 export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 'clock' | 'log' | 'random'> {
-  caches: Caches;
   namespace: string;
   tunnels: Pick<Cache<Tunnel>, 'list' | 'onChange'>;
   metrics?: ControllerMetrics;
@@ -20,21 +18,25 @@ export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 
 
 /** When the Lease has been lapsed or gone for so long, no gateway runs. A rollout or another node takes over sooner. */
 export const ABSENT_MS = 60_000;
+/** How often it is read while there is something to take back: a watch would tell of each renewal. */
+export const LOOK_MS = 20_000;
 const KEY = 'gateway';
 
 /** Takes back what the gateway last said of the Tunnels when no gateway runs any more: nobody else would. */
 export class GatewayAbsence {
   readonly #options: AbsenceOptions;
-  readonly #lease: Cache<Lease>;
   readonly #controller: Controller;
-  /** When the Lease last changed, by our own monotonic clock: the clocks of nodes differ. */
-  #heardAt: number;
+  /** As it was read last. */
+  #version: string | undefined;
+  #durationMs = 0;
+  /** Monotonic. */
+  #readAt = -Infinity;
+  /** When it was first read as it is, by our own monotonic clock: the clocks of nodes differ. */
+  #heardAt = -Infinity;
 
   constructor(options: AbsenceOptions) {
-    const { caches, clock, log, random, metrics } = options;
+    const { clock, log, random, metrics } = options;
     this.#options = options;
-    this.#heardAt = clock.monotonic();
-    this.#lease = caches.of(leases, { list: this.#list() });
     this.#controller = new Controller({
       clock,
       log,
@@ -46,42 +48,39 @@ export class GatewayAbsence {
     });
   }
 
-  caches(): Component[] {
-    return [this.#lease];
-  }
-
   actors(): Component[] {
     const wiring = subscribing('absence wiring', () => {
-      this.#heardAt = this.#options.clock.monotonic();
-      const ends = [
-        this.#lease.onChange(() => {
-          this.#heardAt = this.#options.clock.monotonic();
-          this.#controller.add(KEY);
-        }),
-        this.#options.tunnels.onChange(() => this.#controller.add(KEY)),
-      ];
+      const end = this.#options.tunnels.onChange(() => this.#controller.add(KEY));
       this.#controller.add(KEY);
-      return ends;
+      return [end];
     });
     return [wiring, this.#controller];
   }
 
   async #reconcile(signal: AbortSignal): Promise<ReconcileResult | void> {
-    const { client, clock, namespace, log } = this.#options;
-    const known = this.#lease.get(`${namespace}/${GATEWAY_LEASE}`);
-    const limitMs = (known?.spec?.leaseDurationSeconds ?? 0) * 1000 + ABSENT_MS;
-    const leftMs = this.#heardAt + limitMs - clock.monotonic();
-    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    const { clock, namespace, log } = this.#options;
     const untrue = [...this.#options.tunnels.list()].filter((tunnel) => absent(tunnel, 0) !== undefined);
     if (untrue.length === 0) return;
-    // A watch that stands still would look the same, so the Lease is read once more.
-    const { items } = await client.list(leases, { ...this.#list(), signal });
-    if (items[0]?.metadata.resourceVersion !== known?.metadata.resourceVersion) {
-      this.#heardAt = clock.monotonic();
-      return { requeueAfterMs: limitMs };
-    }
+    const restMs = this.#readAt + LOOK_MS - clock.monotonic();
+    if (restMs > 0) return { requeueAfterMs: restMs };
+    await this.#read(signal);
+    const leftMs = this.#heardAt + this.#durationMs + ABSENT_MS - clock.monotonic();
+    if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, LOOK_MS) };
     log.warn('no gateway runs: its Lease is not renewed', { lease: `${namespace}/${GATEWAY_LEASE}` });
     for (const tunnel of untrue) await this.#tell(tunnel, signal);
+  }
+
+  /** After a time in which nobody could read it, nobody may have been able to renew it either: it counts as news. */
+  async #read(signal: AbortSignal): Promise<void> {
+    const { client, clock, namespace } = this.#options;
+    const ref = { namespace, name: GATEWAY_LEASE };
+    const lease = await client.get(leases, ref, { signal }).catch(ignoring('NotFound'));
+    const now = clock.monotonic();
+    const version = lease?.metadata.resourceVersion ?? 'gone';
+    if (version !== this.#version || now - this.#readAt > 2 * LOOK_MS) this.#heardAt = now;
+    if (lease !== undefined) this.#durationMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+    this.#version = version;
+    this.#readAt = now;
   }
 
   /** Writes by the version seen: a gateway that has come back meanwhile knows better. */
@@ -94,10 +93,6 @@ export class GatewayAbsence {
     await client
       .patch(tunnels, { name }, { type: 'merge', body }, options)
       .catch(ignoring('NotFound', 'Conflict'));
-  }
-
-  #list(): { namespace: string; fieldSelector: string } {
-    return { namespace: this.#options.namespace, fieldSelector: `metadata.name=${GATEWAY_LEASE}` };
   }
 }
 

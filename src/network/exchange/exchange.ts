@@ -89,7 +89,6 @@ export class Exchange {
     this.#preshared = new PresharedKeys({ client, caches, namespace, own, enabled: presharedKeys });
     this.#absence = new GatewayAbsence({
       ...common,
-      caches,
       namespace,
       tunnels: this.#tunnels,
       ...(metrics && { metrics }),
@@ -118,7 +117,6 @@ export class Exchange {
       this.#clusters,
       ...this.#keeper.caches(),
       ...this.#preshared.caches(),
-      ...this.#absence.caches(),
       this.#wiring(),
       ...this.#keeper.actors(),
       ...this.#absence.actors(),

@@ -68,7 +68,7 @@ export const EXCHANGE_SYSTEM_RIGHTS: readonly Right[] = [
   {
     resource: 'leases.coordination.k8s.io',
     names: [GATEWAY_LEASE],
-    verbs: ['list', 'watch'],
+    verbs: ['get'],
     why: 'whether a gateway runs: without one, what Tunnels say is not known to be true',
   },
   {

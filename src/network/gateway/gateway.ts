@@ -144,6 +144,7 @@ export class Gateway {
       secret: () => caches.one(caches.privateKey, WIREGUARD_SECRET),
       published: () => caches.one(caches.published, GATEWAY_CONFIG_MAP),
       endpoints: () => this.#endpoints(),
+      node: options.nodeName,
       localRoutes: () => this.#localRoutes(),
       ...(options.nameServers && { nameServers: options.nameServers }),
       silentNodes: () => this.#nodes.silent,

@@ -67,6 +67,8 @@ export interface KeyKeeperOptions {
   published: () => ConfigMap | undefined;
   /** Where peers dial us. Undefined: not known yet. */
   endpoints: () => readonly string[] | undefined;
+  /** Name of the node that we are active on. */
+  node?: string;
   /** Networks beside ours. Undefined: not known yet. */
   localRoutes: () => readonly string[] | undefined;
   /** Addresses of DNS servers. */
@@ -92,7 +94,7 @@ export class TunnelKey {
 
   /** Makes one step. What is written comes back by the caches. Resolves to whether `key` has changed. */
   async step(signal: AbortSignal): Promise<boolean> {
-    const { secret, published, endpoints, localRoutes, nameServers, silentNodes } = this.#options;
+    const { secret, published, endpoints, localRoutes, nameServers, silentNodes, node } = this.#options;
     const where = endpoints();
     if (where === undefined) return false;
     const stored = secret();
@@ -103,6 +105,7 @@ export class TunnelKey {
       endpoints: [...where],
       localRoutes: [...(routes ?? [])],
       ...present({
+        node,
         nameServers: copyOf(nameServers?.()),
         silentNodes: copyOf(silentNodes?.() ?? told?.silentNodes),
       }),

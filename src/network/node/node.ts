@@ -1,4 +1,10 @@
-import { GATEWAY_LEASE, NETWORK_CONFIG_MAP, readOwnNetwork } from '../../api/own-network.ts';
+import {
+  GATEWAY_CONFIG_MAP,
+  GATEWAY_LEASE,
+  NETWORK_CONFIG_MAP,
+  readGatewayFacts,
+  readOwnNetwork,
+} from '../../api/own-network.ts';
 import { configMaps, leases } from '../../api/resources.ts';
 import { type Tunnel, tunnels } from '../../api/tunnel.ts';
 import type { ConfigMap, Lease } from '../../api/wire.ts';
@@ -30,17 +36,26 @@ const MOST_LOGGED = 16;
 
 type Key = 'host' | 'fence';
 
+interface FollowedLease {
+  readonly cache: Cache<Lease>;
+  readonly end: () => Promise<void>;
+}
+
 /**
  * The network of one node: its way to the active gateway and back. Stopping leaves the host as it is.
  *
- *     host   Tunnels, addresses, holder of the Lease ── plan ── host.set; again after any change, by us or by others
- *     fence  the Lease is somebody else's ── what a gateway has left on this host is removed
+ *     host   Tunnels, addresses, where the gateway is ── plan ── host.set; again after any change, by us or by others
+ *     fence  it is elsewhere ── what a gateway has left on this host is removed
+ *
+ * Where it is, the gateway tells in its ConfigMap. A watch of its Lease would tell each node of each renewal, twenty-four times a minute.
  */
 export class NodeNetwork {
   readonly #options: NodeOptions;
   readonly #tunnels: Cache<Tunnel>;
   readonly #network: Cache<ConfigMap>;
-  readonly #lease: Cache<Lease>;
+  readonly #told: Cache<ConfigMap>;
+  /** Followed only while the gateway tells nothing else: one of an earlier version, or none yet. */
+  #lease: FollowedLease | undefined;
   readonly #controller: Controller;
   #gateway: string | undefined;
   #since = -Infinity;
@@ -51,12 +66,9 @@ export class NodeNetwork {
   constructor(options: NodeOptions) {
     const { caches, clock, log, namespace, metrics } = options;
     this.#options = options;
-    const named = (name: string): { list: { namespace: string; fieldSelector: string } } => ({
-      list: { namespace, fieldSelector: `metadata.name=${name}` },
-    });
     this.#tunnels = caches.of(tunnels);
-    this.#network = caches.of(configMaps, named(NETWORK_CONFIG_MAP));
-    this.#lease = caches.of(leases, named(GATEWAY_LEASE));
+    this.#network = caches.of(configMaps, named(namespace, NETWORK_CONFIG_MAP));
+    this.#told = caches.of(configMaps, named(namespace, GATEWAY_CONFIG_MAP));
     this.#controller = new Controller({
       name: 'node network',
       concurrency: 2,
@@ -72,9 +84,12 @@ export class NodeNetwork {
     const entry: Component = {
       name: 'node wiring',
       start: () => this.#wire(),
-      stop: () => this.#subscriptions.end(),
+      stop: async () => {
+        this.#subscriptions.end();
+        await this.#lease?.end();
+      },
     };
-    return [this.#tunnels, this.#network, this.#lease, this.#controller, entry];
+    return [this.#tunnels, this.#network, this.#told, this.#controller, entry];
   }
 
   #add(key: Key): void {
@@ -88,17 +103,42 @@ export class NodeNetwork {
         if (!differInNumbersOnly(current, previous)) wake();
       }),
       this.#network.onChange(wake),
-      this.#lease.onChange(() => this.#followLease()),
+      this.#told.onChange(() => this.#follow()),
       this.#options.host.onChange(wake),
     );
-    this.#followLease();
+    this.#follow();
     wake();
   }
 
-  /** A Lease changes with every renewal. Only another holder matters. */
-  #followLease(): void {
-    const lease = this.#lease.get(`${this.#options.namespace}/${GATEWAY_LEASE}`);
-    const holder = gatewayNodeOf(lease, this.#gateway);
+  #follow(): void {
+    const { namespace } = this.#options;
+    const told = readGatewayFacts(this.#told.get(`${namespace}/${GATEWAY_CONFIG_MAP}`)?.data)?.node;
+    if (told === undefined) {
+      const { cache } = (this.#lease ??= this.#followLease());
+      this.#goBy(gatewayNodeOf(cache.get(`${namespace}/${GATEWAY_LEASE}`), this.#gateway));
+      return;
+    }
+    void this.#lease?.end();
+    this.#lease = undefined;
+    this.#goBy(told);
+  }
+
+  #followLease(): FollowedLease {
+    const { caches, namespace } = this.#options;
+    const cache = caches.of(leases, named(namespace, GATEWAY_LEASE));
+    const end = cache.onChange(() => this.#follow());
+    // Rejects when it is stopped before its first list.
+    cache.start(new AbortController().signal).catch(() => undefined);
+    return {
+      cache,
+      end: async () => {
+        end();
+        await cache.stop();
+      },
+    };
+  }
+
+  #goBy(holder: string | undefined): void {
     if (holder === this.#gateway) return;
     this.#options.log.info('the gateway is active elsewhere', { node: holder, before: this.#gateway });
     this.#gateway = holder;
@@ -162,6 +202,10 @@ export class NodeNetwork {
     return { requeueAfterMs: problems.length > 0 ? PROBLEM_MS : RESYNC_MS };
   }
 }
+
+const named = (namespace: string, name: string): { list: { namespace: string; fieldSelector: string } } => ({
+  list: { namespace, fieldSelector: `metadata.name=${name}` },
+});
 
 /** What a node goes by. Pure. */
 

@@ -1,4 +1,4 @@
-import { GATEWAY_LEASE, NETWORK_CONFIG_MAP } from '../../api/own-network.ts';
+import { GATEWAY_CONFIG_MAP, GATEWAY_LEASE, NETWORK_CONFIG_MAP } from '../../api/own-network.ts';
 import type { Right } from '../../api/rbac.ts';
 
 /** Of role `node`, cluster-wide. */
@@ -19,9 +19,15 @@ export const NODE_SYSTEM_RIGHTS: readonly Right[] = [
     why: 'addresses of this cluster and of its nodes',
   },
   {
+    resource: 'configmaps',
+    names: [GATEWAY_CONFIG_MAP],
+    verbs: ['list', 'watch'],
+    why: 'on which node the gateway is active',
+  },
+  {
     resource: 'leases.coordination.k8s.io',
     names: [GATEWAY_LEASE],
     verbs: ['list', 'watch'],
-    why: 'on which node the gateway is active',
+    why: 'where a gateway of an earlier version is active',
   },
 ];

@@ -4,12 +4,11 @@ import { GATEWAY_LEASE } from '../../../../src/api/own-network.ts';
 import { leases, type ResourceType } from '../../../../src/api/resources.ts';
 import { type Tunnel, tunnels } from '../../../../src/api/tunnel.ts';
 import type { Condition, KubeObject } from '../../../../src/api/wire.ts';
-import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { ABSENT_MS, GatewayAbsence } from '../../../../src/network/exchange/absence.ts';
+import { ABSENT_MS, GatewayAbsence, LOOK_MS } from '../../../../src/network/exchange/absence.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { tunnelOf } from '../../../support/network/tunnels.ts';
@@ -51,9 +50,8 @@ afterEach(async () => {
 async function start(): Promise<void> {
   const log = silentLogger;
   const cache = new Informer<Tunnel>({ client, type: tunnels, list: {}, clock, log });
-  const caches = new Caches({ client, clock, log });
-  const absence = new GatewayAbsence({ client, caches, clock, log, namespace: NAMESPACE, tunnels: cache });
-  const components = [cache, ...absence.caches(), ...absence.actors()];
+  const absence = new GatewayAbsence({ client, clock, log, namespace: NAMESPACE, tunnels: cache });
+  const components = [cache, ...absence.actors()];
   lifecycle = new Lifecycle(components, { clock, log, stopDeadlineMs: 5000 });
   await lifecycle.start(new AbortController().signal);
 }
@@ -72,7 +70,7 @@ test('a Lease that is renewed no more makes Tunnels unknown, once, until the gat
   await start();
   await pass(DURATION_S * 1000 + ABSENT_MS - 2000);
   expect(said()).toEqual(FINE);
-  await pass(4000);
+  await pass(LOOK_MS + 4000);
   await clock.until('nobody knows', isGone);
   expect(said('unseen')).toEqual([]);
   const before = patches();
@@ -99,8 +97,31 @@ test('a Lease that is gone counts as well', async () => {
   await client.delete(leases, LEASE);
   await pass(ABSENT_MS / 2);
   expect(said()).toEqual(FINE);
-  await pass(ABSENT_MS + DURATION_S * 1000);
+  await pass(ABSENT_MS + DURATION_S * 1000 + LOOK_MS);
   await clock.until('nobody knows', isGone);
+});
+
+test('while the API server is away nobody renews it, and that is no sign', async () => {
+  await start();
+  await pass(5000);
+  const end = server.fault({ status: 503, times: Infinity });
+  await pass(2 * (ABSENT_MS + DURATION_S * 1000), 5000);
+  end();
+  await pass(ABSENT_MS / 2);
+  expect(said()).toEqual(FINE);
+});
+
+test('it is read three times a minute, and not at all where there is nothing to take back', async () => {
+  await start();
+  const reads = (): number => server.count(/^GET .*leases\/tributary-gateway/);
+  await pass(5 * LOOK_MS);
+  expect(reads()).toBeGreaterThan(3);
+  expect(reads()).toBeLessThan(8);
+  await client.delete(tunnels, { name: 'p' });
+  await pass(LOOK_MS);
+  const before = reads();
+  await pass(5 * LOOK_MS);
+  expect(reads()).toBe(before);
 });
 
 test('one that is renewed does not', async () => {

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
-import { NETWORK_CONFIG_MAP, ownNetworkData } from '../../../../src/api/own-network.ts';
+import {
+  GATEWAY_CONFIG_MAP,
+  gatewayFactsData,
+  NETWORK_CONFIG_MAP,
+  ownNetworkData,
+} from '../../../../src/api/own-network.ts';
 import { configMaps, leases, type ResourceType } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { KubeObject, Lease } from '../../../../src/api/wire.ts';
@@ -62,6 +67,16 @@ async function hold(holderIdentity: string): Promise<void> {
   const list = await client.list(leases, { namespace: NAMESPACE });
   if (list.items.length === 0) await client.create(leases, { metadata, spec });
   else await client.patch(leases, metadata, { type: 'merge', body: { spec } });
+}
+
+/** What a gateway tells that is active on that node; of an earlier version: nothing about that. */
+async function tell(node: string | undefined): Promise<void> {
+  const ref = { namespace: NAMESPACE, name: GATEWAY_CONFIG_MAP };
+  const data = gatewayFactsData({ publicKey: 'k', endpoints: [], ...(node !== undefined && { node }) });
+  const { items } = await client.list(configMaps, { namespace: NAMESPACE });
+  if (items.some(({ metadata }) => metadata.name === ref.name))
+    await client.patch(configMaps, ref, { type: 'merge', body: { data } });
+  else await client.create(configMaps, { metadata: ref, data });
 }
 
 /** Next hops of the routes to the peers' views. */
@@ -133,6 +148,33 @@ test('one that comes back in time is not fenced', async () => {
   const later = await start('n2');
   await clock.until('the other was', () => later.cleaned.length > 0);
   expect(host.cleaned).toEqual([]);
+});
+
+test('the way follows what the gateway tells, and nobody asks for its lease', async () => {
+  server.seed(tunnels, tunnelOf('p'));
+  await hold('n1');
+  await tell('n2');
+  const host = await start('n1');
+  await clock.until('by n2', () => hopsOf(host).join() === '10.70.0.3');
+  await tell('n1');
+  await clock.until('its own', () => hopsOf(host).length === 0);
+  await tell('n2');
+  await clock.until('by n2 again', () => hopsOf(host).join() === '10.70.0.3');
+  await clock.until('cleaned', () => host.cleaned.length > 0);
+  expect(server.count(/leases\?.*fieldSelector/)).toBe(0);
+});
+
+test('the lease counts as long as the gateway tells nothing else, and again after it', async () => {
+  server.seed(tunnels, tunnelOf('p'));
+  await hold('n2');
+  await tell(undefined);
+  const host = await start('n1');
+  await clock.until('by n2', () => hopsOf(host).join() === '10.70.0.3');
+  await tell('n1');
+  await clock.until('its own', () => hopsOf(host).length === 0);
+  await hold('n2');
+  await tell(undefined);
+  await clock.until('by n2 again', () => hopsOf(host).join() === '10.70.0.3');
 });
 
 test('renewals of the lease wake nobody', async () => {
