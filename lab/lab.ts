@@ -148,6 +148,13 @@ export class Lab {
     }
   }
 
+  /** Removes all labs that this process holds, and returns their names: for a program that is interrupted. */
+  static async downHeld(): Promise<string[]> {
+    const names = [...holds.keys()];
+    await Promise.allSettled(names.map(async (name) => Lab.down(name)));
+    return names;
+  }
+
   /** @internal `build` and `openReady` come here. */
   static of(spec: LabSpec, journal: Journal, clusters: readonly Cluster[]): Lab {
     return new Lab(spec, journal, clusters);

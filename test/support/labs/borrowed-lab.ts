@@ -74,10 +74,10 @@ export async function borrowLab(shape: Shape, wish: Wish = {}): Promise<Borrowed
   throw new Error(`all ${SLOTS} labs of shape ${shape} are in use`);
 }
 
-/** Removes all labs that nobody uses. */
-export async function downBorrowedLabs(): Promise<void> {
+/** Removes those of these labs that nobody uses. Default: all. */
+export async function downBorrowedLabs(wanted: readonly string[] = SHAPES.flatMap(names)): Promise<void> {
   const { Lab } = await modules();
-  for (const name of SHAPES.flatMap(names)) {
+  for (const name of wanted) {
     const lock = await hold(name);
     if (lock === undefined) continue;
     await Lab.down(name);

@@ -122,7 +122,7 @@ export class LanHost {
   async run(
     command: readonly [string, ...string[]],
     env?: Record<string, string>,
-    options: Pick<RunOptions, 'timeoutMs'> = {},
+    options: Pick<RunOptions, 'timeoutMs' | 'signal'> = {},
   ): Promise<string> {
     const prefix: [string, ...string[]] =
       env === undefined
