@@ -82,25 +82,32 @@ lab-down:
 	@tools/setup.sh node
 	@npm run --silent lab -- down
 
-# Some of them run containers and need what tests need.
-bench: setup
+bench_options = --rounds='$(ROUNDS)' --bench='$(BENCH)' --json='$(JSON)' --before='$(BEFORE)' \
+	$(foreach one,$(subst $(comma), ,$(SET)),--set='$(one)')
+
+# Some of them run containers and need what tests need. What is wrong with the options is told before anything is installed for them.
+bench:
+	@tools/setup.sh node
+	@$(NODE) bench/main.ts $(bench_options) --check
+	@$(MAKE) --no-print-directory setup
 	@$(NODE) tools/setup.ts kwok
-	@$(NODE) bench/main.ts --rounds $(ROUNDS) $(if $(BENCH),--bench $(BENCH)) $(if $(JSON),--json $(JSON)) \
-		$(if $(BEFORE),--before $(BEFORE)) $(foreach one,$(subst $(comma), ,$(SET)),--set $(one))
+	@$(NODE) bench/main.ts $(bench_options)
 
 bench-churn:
 	@tools/setup.sh node
+	@$(NODE) bench/pods/churn.ts --minutes='$(MINUTES)' --check
 	@$(NODE) tools/setup.ts kwok
-	@$(NODE) bench/pods/churn.ts --minutes $(MINUTES)
+	@$(NODE) bench/pods/churn.ts --minutes='$(MINUTES)'
 
 bench-cli:
 	@tools/setup.sh node
-	@$(NODE) bench/cli.ts --rounds $(ROUNDS)
+	@$(NODE) bench/cli.ts --rounds='$(ROUNDS)'
 
 bench-attacks:
 	@tools/setup.sh node
+	@$(NODE) bench/attacks.ts --minutes='$(ATTACK_MINUTES)' $(if $(ATTACK),--attack='$(ATTACK)') --check
 	@$(NODE) tools/setup.ts kwok
-	@$(NODE) bench/attacks.ts --minutes $(ATTACK_MINUTES) $(if $(ATTACK),--attack $(ATTACK))
+	@$(NODE) bench/attacks.ts --minutes='$(ATTACK_MINUTES)' $(if $(ATTACK),--attack='$(ATTACK)')
 
 # PEER_RUNS=0 needs no root. PLANTED=1: a version with mistakes, all of which must be found.
 faults: setup

@@ -1,30 +1,36 @@
 /**
  * What an attacker costs a cluster: the size of its etcd, and the time of its own small writes with and without the attack, in
  * the same run.
- *
- *     node bench/attacks.ts [--attack NAME]... [--minutes 10]
- *
- * `--minutes` (or TRIBUTARY_ATTACK_MINUTES) is the time of attack in all, for each attacker. Calm phases come on top.
  */
 // The lab's PKI stands on decorators.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 
 import type { Attack } from './attacks/attack.ts';
 import { AttackBed } from './attacks/bed.ts';
 import { EtcdWatch } from './attacks/etcd-watch.ts';
 import { ATTACKS } from './attacks/known.ts';
 import { OwnWrites, type Phase } from './attacks/own-writes.ts';
+import { mistake, parsedOptions, positiveNumber, refusePositionals } from './frame/arguments.ts';
+import { runProgram } from './frame/interruption.ts';
 import { table } from './frame/statistics.ts';
 
-const { values } = parseArgs({
-  options: {
-    attack: { type: 'string', multiple: true, default: [] },
-    // oxlint-disable-next-line node/no-process-env -- as `make bench-attacks` is told
-    minutes: { type: 'string', default: process.env['TRIBUTARY_ATTACK_MINUTES'] ?? '10' },
-  },
-});
+const USAGE = `usage: node bench/attacks.ts [--attack NAME]... [--minutes 10]
+
+  --attack NAME     which attacker; can be given several times; default: all. make bench-attacks ATTACK=NAME
+  --minutes NUMBER  the time of attack in all, for each attacker; calm phases come on top. make bench-attacks ATTACK_MINUTES=NUMBER,
+                    or the environment variable TRIBUTARY_ATTACK_MINUTES
+  --check           says whether these options can be used, and attacks nothing
+`;
+
+const OPTIONS = {
+  attack: { type: 'string', multiple: true },
+  // oxlint-disable-next-line node/no-process-env -- as `make bench-attacks` is told
+  minutes: { type: 'string', default: process.env['TRIBUTARY_ATTACK_MINUTES'] ?? '10' },
+  check: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** An attack in phases, so that whatever else this machine does meets both. */
@@ -94,14 +100,28 @@ function report({ attack, etcd, own, beforeMib, rssMib }: Result): void {
   say(table([['own writes', 'number', 'p50 ms', 'p99 ms'], row('calm'), row('attack')]));
 }
 
-const known = new Map(ATTACKS.map((make) => [make().name, make]));
-const names = values.attack.length === 0 ? [...known.keys()] : values.attack;
-const unknown = names.filter((name) => !known.has(name));
-if (unknown.length > 0)
-  throw new Error(`no attack ${unknown.join(', ')}; there are ${[...known.keys()].join(', ')}`);
-let isHeld = true;
-for (const name of names) {
-  const make = known.get(name);
-  if (make !== undefined) isHeld = (await measure(make(), Number(values.minutes) * 60_000)) && isHeld;
+/** Those of these names; all without a name. @throws for one that does not exist */
+function chooseAttacks(names: readonly string[]): Attack[] {
+  const known = ATTACKS.map((make) => make());
+  const unknown = names.filter((name) => known.every((attack) => attack.name !== name));
+  if (unknown.length > 0)
+    throw mistake(
+      `there is no attack ${unknown.join(', ')}; there are ${known.map(({ name }) => name).join(', ')}`,
+    );
+  return known.filter(({ name }) => names.length === 0 || names.includes(name));
 }
-process.exitCode = isHeld ? 0 : 1;
+
+await runProgram('bench-attacks', async () => {
+  const { values, positionals } = parsedOptions(process.argv.slice(2), OPTIONS);
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  refusePositionals(positionals, 'attackers are named by --attack NAME');
+  const attacks = chooseAttacks(values.attack ?? []);
+  const attackMs = positiveNumber('minutes', values.minutes) * 60_000;
+  if (values.check) return;
+  for (const attack of attacks) {
+    if (!(await measure(attack, attackMs))) process.exitCode = 1;
+  }
+});

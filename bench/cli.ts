@@ -1,14 +1,11 @@
 /**
  * How long the program for people takes to answer, as it is released: from the start of the process to its end, compared with a
  * Node.js that does nothing, in the same run; and how large what people install is.
- *
- * Usage: node bench/cli.ts [--rounds 5] [--peers 20]
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { advertisements } from '../src/api/advertisement.ts';
 import { clusterModes } from '../src/api/cluster-mode.ts';
@@ -23,17 +20,29 @@ import { virtualNodes } from '../src/api/virtual-node.ts';
 import type { KubeObject } from '../src/api/wire.ts';
 import { FakeApiServer } from '../test/support/fake-api/fake-api-server.ts';
 import { buildRelease } from '../tools/release/release.ts';
+import { parsedOptions, refusePositionals, wholeNumber } from './frame/arguments.ts';
 import { imageBytes } from './frame/image-size.ts';
+import { runProgram } from './frame/interruption.ts';
+import { scratchFolder } from './frame/scratch.ts';
 import { shown, spread, table } from './frame/statistics.ts';
 
-const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, peers: { type: 'string', default: '20' } },
-});
-const [rounds, peers] = [Number(values.rounds), Number(values.peers)];
+const USAGE = `usage: node bench/cli.ts [--rounds 5] [--peers 20]
+
+  --rounds NUMBER  how often each command is run; make bench-cli ROUNDS=NUMBER
+  --peers NUMBER   which the cluster has that is asked; from 0 on
+  --check          says whether these options can be used, and measures nothing
+`;
+
+const OPTIONS = {
+  rounds: { type: 'string', default: '5' },
+  peers: { type: 'string', default: '20' },
+  check: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
 /** Longer than a run takes. */
 const LEASE_MS = 600_000;
 const root = join(import.meta.dirname, '..');
-const directory = mkdtempSync(join(tmpdir(), 'tributary-bench-cli-'));
 
 interface Ran {
   ms: number;
@@ -80,7 +89,10 @@ const TYPES = [
 ] as ResourceType<KubeObject>[];
 
 /** An API server in memory with peers, over TLS, so that only the program is measured. All is well in that cluster. */
-async function clusterWithPeers(): Promise<{ api: FakeApiServer; kubeconfig: string }> {
+async function clusterWithPeers(
+  directory: string,
+  peers: number,
+): Promise<{ api: FakeApiServer; kubeconfig: string }> {
   const api = await new FakeApiServer({ types: TYPES }).start();
   const renewTime = new Date(Date.now() + LEASE_MS).toISOString();
   api.seed(leases, { metadata: { namespace: SYSTEM_NAMESPACE, name: CLUSTER_LEASE }, spec: { renewTime } });
@@ -140,10 +152,15 @@ function seedPeer(api: FakeApiServer, peer: number): void {
 }
 
 /** Each command is run in each round: what else the machine does meets all. The first round fills caches, and is not counted. */
-async function measure(commands: ReadonlyMap<string, readonly string[]>): Promise<Map<string, Ran[]>> {
+async function measure(
+  commands: ReadonlyMap<string, readonly string[]>,
+  rounds: number,
+  signal: AbortSignal,
+): Promise<Map<string, Ran[]>> {
   const all = new Map([...commands.keys()].map((name): [string, Ran[]] => [name, []]));
   for (let round = 0; round <= rounds; round++) {
     for (const [name, args] of commands) {
+      signal.throwIfAborted();
       const ran = await run(name, args);
       if (round > 0) all.get(name)?.push(ran);
     }
@@ -151,36 +168,54 @@ async function measure(commands: ReadonlyMap<string, readonly string[]>): Promis
   return all;
 }
 
-const files = await buildRelease(root, join(directory, 'release'), undefined);
-const { api, kubeconfig } = await clusterWithPeers();
-try {
-  const program = join(directory, 'release', 'tributary');
-  const measured = await measure(
-    new Map([
+async function compare(rounds: number, peers: number, signal: AbortSignal): Promise<void> {
+  const directory = scratchFolder('cli');
+  const files = await buildRelease(root, join(directory, 'release'), undefined);
+  const { api, kubeconfig } = await clusterWithPeers(directory, peers);
+  try {
+    const program = join(directory, 'release', 'tributary');
+    const commands = new Map([
       ['node -e 0 (reference)', ['-e', '0']],
       ['tributary version', [program, 'version']],
       ['tributary --help', [program, '--help']],
       [`tributary status, ${peers} peers`, [program, '--kubeconfig', kubeconfig, 'status']],
-    ]),
-  );
-  const load = `${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores`;
-  const figures = (ran: readonly Ran[], of: (one: Ran) => number): string => shown(spread(ran.map(of)), 0);
+    ]);
+    const load = `${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores`;
+    reportTimes(await measure(commands, rounds, signal), `${rounds}; load of the machine ${load}`);
+    reportSizes(files);
+  } finally {
+    await api.stop();
+  }
+}
+
+function reportTimes(measured: ReadonlyMap<string, readonly Ran[]>, of: string): void {
+  const figures = (ran: readonly Ran[], figure: (one: Ran) => number): string =>
+    shown(spread(ran.map(figure)), 0);
   const rows = [...measured].map(([name, ran]) => [
     name,
     figures(ran, ({ ms }) => ms),
     figures(ran, ({ cpuMs }) => cpuMs),
   ]);
-  process.stdout.write(
-    `\nFrom start to end, median (least–most) of ${rounds}; load of the machine ${load}\n\n`,
-  );
+  process.stdout.write(`\nFrom start to end, median (least–most) of ${of}\n\n`);
   process.stdout.write(table([['', 'ms', 'CPU ms'], ...rows]));
+}
+
+function reportSizes(files: readonly { readonly name: string; readonly bytes: number }[]): void {
   const image = imageBytes();
   const sizes = [...files, ...(image === undefined ? [] : [{ name: 'image (OCI archive)', bytes: image }])];
-  process.stdout.write(
-    `\n${table([['', 'KiB'], ...sizes.map(({ name, bytes }) => [name, (bytes / 1024).toFixed(0)])])}`,
-  );
+  const rows = sizes.map(({ name, bytes }) => [name, (bytes / 1024).toFixed(0)]);
+  process.stdout.write(`\n${table([['', 'KiB'], ...rows])}`);
   if (image === undefined) process.stdout.write('image: not built on this machine yet (make image)\n');
-} finally {
-  await api.stop();
-  rmSync(directory, { recursive: true, force: true });
 }
+
+await runProgram('bench-cli', async (signal) => {
+  const { values, positionals } = parsedOptions(process.argv.slice(2), OPTIONS);
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  refusePositionals(positionals, '--help lists all options');
+  const rounds = wholeNumber('rounds', values.rounds);
+  const peers = wholeNumber('peers', values.peers, { least: 0 });
+  if (!values.check) await compare(rounds, peers, signal);
+});

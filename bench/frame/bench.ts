@@ -3,6 +3,13 @@
 /** Sizes that a person may choose, such as `pods: 1000`. */
 export type Parameters = Readonly<Record<string, number>>;
 
+/** Of a parameter, which is always a whole number. */
+export interface Limit {
+  /** Default: 1. */
+  readonly least?: number;
+  readonly most?: number;
+}
+
 export interface Bench<P extends Parameters = Parameters> {
   /** As in `make bench BENCH=burst,steady`. */
   readonly name: string;
@@ -11,8 +18,10 @@ export interface Bench<P extends Parameters = Parameters> {
   readonly what: string;
   /** Those that `--set NAME=NUMBER` may change. */
   readonly parameters: P;
+  /** Where it works with 0, or not with all numbers from 1 on. */
+  readonly limits?: Readonly<Partial<Record<keyof P, Limit>>>;
   /** Why it cannot run here, such as without root. */
-  readonly problem?: () => string | undefined;
+  problem?(parameters: P): string | undefined;
   run(given: Given<P>): Promise<Found>;
 }
 
@@ -27,6 +36,8 @@ export interface Given<P extends Parameters = Parameters> {
   /** Of Node.js for the program beside those of its image, such as --cpu-prof. */
   readonly nodeFlags: readonly string[];
   readonly say: (line: string) => void;
+  /** Somebody wants it to end: what is no lab is put away then. Labs are taken down in any case. */
+  readonly signal: AbortSignal;
 }
 
 /** How to start another system in a benchmark's clusters. None is shipped. */

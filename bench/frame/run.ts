@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 
 import { VERSION } from '../../src/version.ts';
 import type { Bench, Found, OtherProgram, Parameters } from './bench.ts';
+import { mistake } from './arguments.ts';
 import { describeMachine, loadNow, type Machine } from './machine.ts';
 
 export interface Done {
@@ -33,14 +34,23 @@ export interface Wanted {
   readonly before?: string | undefined;
   readonly others: readonly OtherProgram[];
   readonly nodeFlags: readonly string[];
+  readonly signal: AbortSignal;
   readonly say: (line: string) => void;
   /** Called after each, so that one that fails later takes nothing away. */
   readonly done: (run: Run) => void;
 }
 
+/** @throws if one of them cannot run here, so that nobody learns of the last one after hours */
+export function checkPossible(benches: readonly Bench[], changed: Parameters): void {
+  for (const bench of benches) {
+    const why = bench.problem?.(chosen(bench.parameters, changed));
+    if (why !== undefined) throw mistake(`benchmark ${bench.name} cannot run here: ${why}`);
+  }
+}
+
 /** One after the other; one that fails ends the run. */
 export async function runAll(wanted: Wanted): Promise<Run> {
-  const { benches, changed, rounds, before, others, nodeFlags, say } = wanted;
+  const { benches, changed, rounds, before, others, nodeFlags, signal, say } = wanted;
   let run: Run = {
     version: VERSION,
     date: new Date().toISOString().slice(0, 10),
@@ -49,13 +59,12 @@ export async function runAll(wanted: Wanted): Promise<Run> {
   };
   for (const bench of benches) {
     const { name, title, what } = bench;
-    const problem = bench.problem?.();
-    if (problem !== undefined) throw new Error(`benchmark ${name} cannot run here: ${problem}`);
     say(`\n${name}: ${title}`);
     const parameters = chosen(bench.parameters, changed);
     const began = performance.now();
     const load = loadNow();
-    const found = await bench.run({ parameters, rounds, before, others, nodeFlags, say });
+    const found = await bench.run({ parameters, rounds, before, others, nodeFlags, say, signal });
+    signal.throwIfAborted();
     const seconds = Math.round((performance.now() - began) / 1000);
     const done: Done = { name, title, what, parameters, rounds, seconds, load, found };
     run = { ...run, benches: [...run.benches, done] };
@@ -71,7 +80,7 @@ export const chosen = (own: Parameters, changed: Parameters): Parameters =>
 /** Those of the later files take the place of earlier ones. */
 export function readRuns(files: readonly string[]): Run {
   const [first, ...rest] = files.map((file) => JSON.parse(readFileSync(file, 'utf8')) as Run);
-  if (first === undefined) throw new Error('name the file of a run');
+  if (first === undefined) throw mistake('name the file of a run');
   return rest.reduce(joined, first);
 }
 

@@ -3,12 +3,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 import type { DocumentParts } from './document.ts';
+import { RESULT_FILE } from './result-file.ts';
 import { readRuns } from './run.ts';
 
 const bench = join(import.meta.dirname, '..');
-
-/** Written by bench/store.ts. */
-export const RESULT_FILE: string = join(bench, 'result.json');
 
 export function storedParts(): DocumentParts {
   const files = globSync(join(bench, 'bounds', '*.md'));

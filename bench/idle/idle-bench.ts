@@ -45,6 +45,7 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
     'mean of all processes of that role. CPU is that of all threads and of children that ended; requests are those in the audit logs of both API ' +
     'servers. `watch-process` is the program by which `node` and `gateway` hear of changes of the host; `wireguard-go` is a container of its own.',
   parameters: { seconds: 60, settle: 90 },
+  limits: { settle: { least: 0 } },
   problem: () => (process.getuid?.() === 0 ? undefined : 'containers of the lab need root'),
   run: async ({ parameters: { seconds, settle }, rounds, say }) => {
     const { signal } = new AbortController();

@@ -19,7 +19,7 @@ export const lanBench: Bench<{ questions: number }> = {
     'its own. RFC 6762 has shared records wait 20 to 120 ms by chance, so half of all answers cannot come before 70 ms or so.',
   parameters: { questions: 30 },
   problem: lanLabProblem,
-  run: async ({ parameters: { questions }, rounds }) => {
+  run: async ({ parameters: { questions }, rounds, signal }) => {
     const lab = await LanLab.up(2);
     try {
       const ours = { asks: await lab.host('a', [0]), answers: await lab.host('b', [0]), segment: 0 };
@@ -30,7 +30,9 @@ export const lanBench: Bench<{ questions: number }> = {
       for (let round = 0; round < rounds; round++) {
         // At the same time, since nearly all of it is waiting.
         const [one, other] = await Promise.all(
-          [ours, theirs].map(async ({ asks, segment }) => ask(asks, asks.address(segment), questions)),
+          [ours, theirs].map(async ({ asks, segment }) =>
+            ask(asks, asks.address(segment), { questions, signal }),
+          ),
         );
         found.agent.add(one ?? []);
         found.avahi.add(other ?? []);
@@ -72,10 +74,15 @@ class Times {
   }
 }
 
-async function ask(host: LanHost, address: string, times: number): Promise<(number | null)[]> {
+async function ask(
+  host: LanHost,
+  address: string,
+  { questions, signal }: { questions: number; signal: AbortSignal },
+): Promise<(number | null)[]> {
   const script = join(import.meta.dirname, 'ask.ts');
-  const printed = await host.run([process.execPath, script, address, String(times)], undefined, {
-    timeoutMs: (times + 1) * 5_000,
+  const printed = await host.run([process.execPath, script, address, String(questions)], undefined, {
+    timeoutMs: (questions + 1) * 5_000,
+    signal,
   });
   return JSON.parse(printed) as (number | null)[];
 }

@@ -21,7 +21,7 @@ export interface Changes {
 }
 
 /** One peer more with each change. */
-export async function addingPeers(most: number): Promise<Changes> {
+export async function addingPeers(most: number, signal: AbortSignal): Promise<Changes> {
   const lab = await PlaneLab.up();
   try {
     const home = await lab.cluster('h', { external: '10.70.0.0/24' });
@@ -30,6 +30,7 @@ export async function addingPeers(most: number): Promise<Changes> {
     let used = bare.cpuMs;
     const changes: Change[] = [];
     for (let peers = 1; ; peers += 1) {
+      signal.throwIfAborted();
       const peer = simulated(peers - 1);
       join(home.side, peer);
       home.side.relation(peer).abroad.add(home.side.sees(peer, '10.244.0.9'));

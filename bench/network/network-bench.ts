@@ -45,15 +45,17 @@ export const networkBench: Bench<{ seconds: number; peers: number; prefixes: num
     'else; `translated` has identical pod ranges on both sides, so that every address is rewritten; `no tunnel` is the same path in clear. CPU is that of both ' +
     'wireguard-go and both ends, with what the kernel did for them. Then a gateway gets one peer after another.',
   parameters: { seconds: 2, peers: 128, prefixes: 1_000 },
+  // Pretended peers are numbered by a byte, and the last of these numbers are of those that have the prefixes.
+  limits: { peers: { most: 240 }, prefixes: { most: 4_000 } },
   problem: planeLabProblem,
-  run: async ({ parameters: { seconds, peers, prefixes }, rounds, say }) => {
+  run: async ({ parameters: { seconds, peers, prefixes }, rounds, say, signal }) => {
     const wishes = wishesFor(prefixes);
-    const figures = await throughput(wishes, { rounds, seconds });
+    const figures = await throughput(wishes, { rounds, seconds, signal });
     say('one peer after another');
     const changes: Changes[] = [];
     const applied: { one: number; all: number }[] = [];
     for (let round = 0; round < rounds; round++) {
-      changes.push(await addingPeers(peers));
+      changes.push(await addingPeers(peers, signal));
       applied.push({ one: await applyingPrefixes(1), all: await applyingPrefixes(prefixes) });
     }
     return {
@@ -69,12 +71,15 @@ export const networkBench: Bench<{ seconds: number; peers: number; prefixes: num
 
 async function throughput(
   wishes: readonly Wish[],
-  how: { rounds: number; seconds: number },
+  how: { rounds: number; seconds: number; signal: AbortSignal },
 ): Promise<readonly (readonly WayFigures[])[]> {
   const lab = await PlaneLab.up();
   try {
     const ways = [];
-    for (const wish of wishes) ways.push(await wayOf(lab, wish));
+    for (const wish of wishes) {
+      how.signal.throwIfAborted();
+      ways.push(await wayOf(lab, wish));
+    }
     return await inTurns(ways, how);
   } finally {
     await lab.down();

@@ -173,12 +173,13 @@ export async function measure(way: Way, seconds: number): Promise<WayFigures> {
  */
 export async function inTurns(
   ways: readonly Way[],
-  { rounds, seconds }: { rounds: number; seconds: number },
+  { rounds, seconds, signal }: { rounds: number; seconds: number; signal: AbortSignal },
 ): Promise<WayFigures[][]> {
   const figures = ways.map((): WayFigures[] => []);
   for (let round = 0; round <= rounds; round += 1) {
     const first = round % ways.length;
     for (const index of [...ways.keys().drop(first), ...ways.keys().take(first)]) {
+      signal.throwIfAborted();
       const way = ways[index];
       const found = way && (await measure(way, seconds));
       if (found !== undefined && round > 0) figures[index]?.push(found);

@@ -30,6 +30,8 @@ export const peersBench: Bench<{ peers: number; alone: number; rest: number }> =
     'clusters are pretended by one real API server, in which each has a namespace, an account and a token of its own; so connections, ' +
     'requests and memory at home are as with real ones. No pods run. The control planes’ own requests are taken off.',
   parameters: { peers: 128, alone: 8, rest: 60 },
+  // A single one is in the steps of role `peers` already.
+  limits: { alone: { least: 0 } },
   run: async ({ parameters: { peers, alone, rest }, rounds, nodeFlags, say }) => {
     const bed = await PeersBed.up({ peers, nodeFlags, say });
     try {

@@ -43,6 +43,7 @@ export const restartBench: Bench<{ pods: number; settle: number }> = {
     'listens, so an idle one counts as about one; loading its code before that is a figure of its own. The **idle process** does nothing in the ' +
     'same time: its stalls are those of the machine.',
   parameters: { pods: 10_000, settle: 90 },
+  limits: { settle: { least: 0 } },
   run: async ({ parameters: { pods, settle }, rounds, say, nodeFlags, before }) => {
     const foreignNodes = Math.ceil(pods / PODS_PER_NODE);
     const bed = await Bed.up({

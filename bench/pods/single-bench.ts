@@ -48,6 +48,7 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
     'object written and watched in a namespace of home that nobody copies, plus the same in a tenant over there, written with the same rights and ' +
     'under the same policies: two hops, and no program between them. The three take turns, object by object.',
   parameters: { objects: 30, warmUp: 10 },
+  limits: { warmUp: { least: 0 } },
   run: async ({ parameters, rounds, say, nodeFlags }) => {
     const bed = await Bed.up({
       name: 'bench-single',

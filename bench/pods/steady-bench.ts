@@ -29,6 +29,7 @@ export const steadyBench: Bench<{ perSecond: number; seconds: number; warmUp: nu
     'watches of both clusters tell the **added latency**: from its binding at home until it exists over there, and from Ready over there ' +
     'to Ready at home. What the foreign cluster does in between is not counted. The **null mirror** is the least that a virtual node can do.',
   parameters: { perSecond: 20, seconds: 30, warmUp: 100 },
+  limits: { warmUp: { least: 0 } },
   run: async ({ parameters, rounds, say, ...given }) => {
     const { perSecond, seconds, warmUp } = parameters;
     const bed = await Bed.up({ name: 'bench-steady', progress: say, ...given });

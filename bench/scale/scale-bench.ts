@@ -23,9 +23,11 @@ export const scaleBench: Bench<{ nodes: number; pods: number; seeds: number; res
     'once; they rest (`rest`, seconds); and single pods change over there or are deleted at home. Controllers, schedulers and kubelets are off: ' +
     'the benchmark plays the kubelet of a pod that ends.',
   parameters: { nodes: 10, pods: 100_000, seeds: 50, rest: 30 },
-  run: async ({ parameters: { nodes, pods, seeds, rest }, rounds, nodeFlags, say }): Promise<Found> => {
+  problem: ({ nodes, pods }) => {
     const problem = freeMemoryProblem(BASE_MIB + nodes * MIB_PER_AGENT + pods * MIB_PER_POD);
-    if (problem !== undefined) throw new Error(`${pods} pods do not fit: ${problem}`);
+    return problem === undefined ? undefined : `${pods} pods do not fit: ${problem}`;
+  },
+  run: async ({ parameters: { nodes, pods, seeds, rest }, rounds, nodeFlags, say }): Promise<Found> => {
     const runs: Step[][] = [];
     for (let round = 1; round <= rounds; round++) {
       const bed = await ScaleBed.up({

@@ -13,6 +13,8 @@ export const startBench: Bench<{ ops: number }> = {
     'One cluster, in whose network the roles are started one after another with the flags of the image, each until its /readyz says ' +
     'yes. `node -e 0` is a Node.js that does nothing, from its start to its end. Role `peer` has a virtual node of a second cluster.',
   parameters: { ops: 18_100 },
+  // A port; the following ones are used, too.
+  limits: { ops: { least: 1_024, most: 65_500 } },
   problem: () => (process.getuid?.() === 0 ? undefined : 'networks of the clusters need root'),
   run: async ({ parameters, rounds, say, before, nodeFlags }) => {
     const bed = await StartBed.up({ opsPort: parameters.ops, before, nodeFlags, progress: say });

@@ -1,19 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { assigned, changedParameters, chooseBenches } from '../../../bench/frame/arguments.ts';
-import { type Bench, type Goal, inTurn } from '../../../bench/frame/bench.ts';
+import { type Goal, inTurn } from '../../../bench/frame/bench.ts';
 import { documentsOf } from '../../../bench/frame/document.ts';
 import { differences, goalText, isReached, ratios } from '../../../bench/frame/goals.ts';
 import { curvePlot, goalPlot } from '../../../bench/frame/plot.ts';
-import { chosen, joined, type Done, type Run } from '../../../bench/frame/run.ts';
+import { joined, type Done, type Run } from '../../../bench/frame/run.ts';
 import { resultText } from '../../../bench/frame/text.ts';
-
-const bench = (name: string): Bench => ({
-  name,
-  title: `title of ${name}`,
-  what: 'one with another',
-  parameters: { pods: 10 },
-  run: async () => Promise.resolve({ measured: [], goals: [] }),
-});
 
 const goal = (more: Partial<Goal> = {}): Goal => ({
   id: 'P1',
@@ -57,38 +48,6 @@ const done = (name: string, goals: Goal[]): Done => ({
   },
 });
 const run = (...benches: Done[]): Run => ({ version: '0.1.0', date: '2026-01-01', machine, benches });
-
-describe('arguments', () => {
-  test('choose benchmarks in their own order, and all without a name', () => {
-    const all = [bench('a'), bench('b'), bench('c')];
-    expect(chooseBenches(all, 'c,a').map(({ name }) => name)).toEqual(['a', 'c']);
-    expect(chooseBenches(all, '')).toHaveLength(3);
-  });
-
-  test('refuse one that does not exist, and say which do', () => {
-    expect(() => chooseBenches([bench('a')], 'a,x')).toThrow('there is no benchmark x; there are a');
-  });
-
-  test('assign at the first sign of equality only', () => {
-    expect(assigned(['a=b=c'])).toEqual([['a', 'b=c']]);
-    expect(() => assigned(['=b'])).toThrow('"=b" is not of the form NAME=VALUE');
-  });
-
-  test('refuse a parameter that is no number, or that no benchmark has', () => {
-    const benches = [bench('a')];
-    expect(changedParameters(['pods=20'], benches)).toEqual({ pods: 20 });
-    expect(() => changedParameters(['pods=20,peers=3'], benches)).toThrow(
-      'pods is to be a number, not "20,peers=3"',
-    );
-    expect(() => changedParameters(['peers=3'], benches)).toThrow(
-      'there is no parameter peers; there are pods',
-    );
-  });
-
-  test('change only parameters that a benchmark has', () => {
-    expect(chosen({ pods: 10 }, { pods: 3, peers: 4 })).toEqual({ pods: 3 });
-  });
-});
 
 describe('goals', () => {
   test('are judged by the median of the rounds', () => {
