@@ -22,6 +22,7 @@ async function perform(command: RunCommand, signal: AbortSignal): Promise<void> 
   // What benchmarks need of the machine is installed after this check.
   if (command.verb === 'check') return;
   checkPossible(benches, command.changed);
+  const defaults = new Map(benches.map(({ name, parameters }) => [name, parameters]));
   await runAll({
     ...command,
     before,
@@ -29,7 +30,7 @@ async function perform(command: RunCommand, signal: AbortSignal): Promise<void> 
     say,
     done: (run) => {
       const last = run.benches.at(-1);
-      if (last !== undefined) say(`\n${resultText(last)}`);
+      if (last !== undefined) say(`\n${resultText(last, defaults.get(last.name) ?? {})}`);
       if (json !== undefined) writeFileSync(json, `${JSON.stringify(run, undefined, 1)}\n`);
     },
   });

@@ -1,12 +1,15 @@
 /** docs/benchmarks.md and its plots, from a run. Pure. */
-import type { Goal } from './bench.ts';
+import type { Goal, Parameters } from './bench.ts';
 import { isReached } from './goals.ts';
 import { curvePlot, goalPlot } from './plot.ts';
+import { durationText, hasBefore, repeatCommand, roundsText, sizesNote } from './repeat.ts';
 import type { Done, Run } from './run.ts';
 import { figureRows, goalRows } from './text.ts';
 
 export interface DocumentParts {
   readonly run: Run;
+  /** The parameters of all benchmarks as they are today, by name. */
+  readonly defaults: ReadonlyMap<string, Parameters>;
   /** Written by hand: how to read it, how to repeat it. Markdown. */
   readonly introduction: string;
   /** What bounds a goal that is missed, by its id; Markdown, written by hand. */
@@ -23,30 +26,35 @@ export interface Documents {
 export const PLOT_FOLDER = 'benchmarks';
 
 /** @throws if a goal is missed and nobody has written what bounds it */
-export function documentsOf({ run, introduction, bounds }: DocumentParts): Documents {
+export function documentsOf(given: DocumentParts): Documents {
+  const { run, introduction, bounds } = given;
   const goals = run.benches.flatMap(({ found }) => found.goals);
   const unexplained = goals.filter((goal) => !isReached(goal) && !bounds.has(goal.id));
   if (unexplained.length > 0) {
     const ids = unexplained.map(({ id }) => id).join(', ');
-    throw new Error(`${ids} missed: write what bounds it, by a profile, into bench/bounds/ID.md`);
+    throw new Error(`${ids} missed: write what bounds it, and what shows that, into bench/bounds/ID.md`);
   }
   const plots = new Map<string, string>([['goals.svg', goalPlot(goals)]]);
-  const sections = run.benches.map((done) => section(done, bounds, plots));
+  const sections = run.benches.map((done) => section(done, given, plots));
   const parts = [
     '<!-- Made by tools/generate.ts from bench/result.json (written by bench/store.ts), bench/introduction.md and bench/bounds. Do not edit. -->',
     '# Benchmarks',
     introduction.trim(),
     machineText(run),
+    timeText(run.benches),
     `## Goals\n\n${reachedText(goals)}\n\n![All goals](${PLOT_FOLDER}/goals.svg)`,
     ...sections,
   ];
   return { markdown: `${parts.join('\n\n')}\n`, plots };
 }
 
-function section(done: Done, bounds: ReadonlyMap<string, string>, plots: Map<string, string>): string {
-  const { name, title, what, parameters, rounds, seconds, load, found } = done;
-  const chosen = Object.entries(parameters).map(([key, value]) => `${key} ${value}`);
-  const facts = [`${rounds} rounds`, ...chosen, `${seconds} s`, `load ${load} before`];
+function section(done: Done, { defaults, bounds }: DocumentParts, plots: Map<string, string>): string {
+  const { name, title, what, found } = done;
+  const own = defaults.get(name);
+  if (own === undefined)
+    throw new Error(
+      `bench/result.json has a benchmark ${name}, and bench/benches.ts does not: store without it`,
+    );
   const curves = (found.curves ?? []).map((curve, index) => {
     const file = `${name}-${index + 1}.svg`;
     plots.set(file, curvePlot(curve));
@@ -58,9 +66,11 @@ function section(done: Done, bounds: ReadonlyMap<string, string>, plots: Map<str
   const parts = [
     `## ${name}: ${title}`,
     what,
-    `${facts.join(', ')}. Median (least–most):`,
+    repeatText(done, own),
+    `${factsText(done)} Median (least–most):`,
     found.measured.length === 0 ? '' : markdownTable(figureRows(found), 1),
     found.goals.length === 0 ? '' : markdownTable(goalRows(found), 2),
+    sizesNote(done, own),
     ...curves,
     ...(found.remarks ?? []),
     ...missed,
@@ -68,12 +78,35 @@ function section(done: Done, bounds: ReadonlyMap<string, string>, plots: Map<str
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-function machineText({ machine, version, date }: Run): string {
+function repeatText(done: Done, defaults: Parameters): string {
+  const command = `Repeat it: \`${repeatCommand(done, defaults)}\`.`;
+  if (!hasBefore(done.found)) return command;
+  return `${command} Here \`before\` is ${done.before === undefined ? 'an older version' : `commit ${done.before}`}.`;
+}
+
+function factsText({ parameters, rounds, date, seconds, load }: Done): string {
+  const chosen = Object.entries(parameters).map(([key, value]) => `${key} ${value}`);
+  const facts = [date, roundsText(rounds), ...chosen, durationText(seconds), `load ${load} before`];
+  return `${facts.join(', ')}.`;
+}
+
+function timeText(benches: readonly Done[]): string {
+  const seconds = benches.reduce((sum, one) => sum + one.seconds, 0);
+  return `The ${benches.length} benchmarks below took ${durationText(seconds)} together; each says how long it took.`;
+}
+
+function machineText({ machine, version, benches, date }: Run): string {
   const { cpu, cores, memoryGiB, kernel, node, kubernetes } = machine;
+  const dates = benches.length === 0 ? [date] : benches.map((one) => one.date).toSorted();
   return (
-    `Measured on ${date} with Tributary ${version} on ${cores} cores (${cpu}), ${memoryGiB} GiB, Linux ${kernel}, ` +
+    `Measured ${daysText(dates)} with Tributary ${version} on ${cores} cores (${cpu}), ${memoryGiB} GiB, Linux ${kernel}, ` +
     `Node.js ${node}, Kubernetes ${kubernetes}.`
   );
+}
+
+function daysText(dates: readonly string[]): string {
+  const [first, last] = [dates.at(0), dates.at(-1)];
+  return first === last ? `on ${first}` : `from ${first} to ${last}`;
 }
 
 function reachedText(goals: readonly Goal[]): string {

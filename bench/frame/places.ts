@@ -1,4 +1,5 @@
 /** Files and folders that a person names: whether they can be used, before anything else begins. */
+import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
@@ -27,4 +28,14 @@ export function checkCheckout(folder: string): string {
   if (missing !== undefined)
     throw mistake(`${folder} cannot take part as the version before: it has no ${missing}`);
   return resolve(folder);
+}
+
+/** Of a checkout; undefined where git knows none. */
+export function commitOf(folder: string): string | undefined {
+  try {
+    const args = ['-C', folder, 'rev-parse', '--short=8', 'HEAD'];
+    return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return undefined;
+  }
 }

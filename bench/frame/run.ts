@@ -5,6 +5,8 @@ import { VERSION } from '../../src/version.ts';
 import type { Bench, Found, OtherProgram, Parameters } from './bench.ts';
 import { mistake } from './arguments.ts';
 import { describeMachine, loadNow, type Machine } from './machine.ts';
+import { commitOf } from './places.ts';
+import { hasBefore } from './repeat.ts';
 
 export interface Done {
   readonly name: string;
@@ -12,7 +14,11 @@ export interface Done {
   readonly what: string;
   readonly parameters: Parameters;
   readonly rounds: number;
+  /** Day, as in ISO 8601. */
+  readonly date: string;
   readonly seconds: number;
+  /** The commit of the version before that took part, if one did and it was a checkout of git. */
+  readonly before?: string | undefined;
   /** Load average of the last minute when it began. */
   readonly load: number;
   readonly found: Found;
@@ -20,7 +26,7 @@ export interface Done {
 
 export interface Run {
   readonly version: string;
-  /** Day, as in ISO 8601. */
+  /** Of its last benchmark. */
   readonly date: string;
   readonly machine: Machine;
   readonly benches: readonly Done[];
@@ -53,7 +59,7 @@ export async function runAll(wanted: Wanted): Promise<Run> {
   const { benches, changed, rounds, before, others, nodeFlags, signal, say } = wanted;
   let run: Run = {
     version: VERSION,
-    date: new Date().toISOString().slice(0, 10),
+    date: today(),
     machine: describeMachine(),
     benches: [],
   };
@@ -66,12 +72,16 @@ export async function runAll(wanted: Wanted): Promise<Run> {
     const found = await bench.run({ parameters, rounds, before, others, nodeFlags, say, signal });
     signal.throwIfAborted();
     const seconds = Math.round((performance.now() - began) / 1000);
-    const done: Done = { name, title, what, parameters, rounds, seconds, load, found };
-    run = { ...run, benches: [...run.benches, done] };
+    const commit = before !== undefined && hasBefore(found) ? commitOf(before) : undefined;
+    const facts = { name, title, what, parameters, rounds, date: today(), seconds, load };
+    const done: Done = { ...facts, ...(commit !== undefined && { before: commit }), found };
+    run = { ...run, date: done.date, benches: [...run.benches, done] };
     wanted.done(run);
   }
   return run;
 }
+
+const today = (): string => new Date().toISOString().slice(0, 10);
 
 /** Those of a benchmark, changed where it has one of that name. */
 export const chosen = (own: Parameters, changed: Parameters): Parameters =>

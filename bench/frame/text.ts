@@ -1,6 +1,7 @@
 /** What a benchmark has found, for a terminal and as a table of the document. */
-import type { Found, Measured } from './bench.ts';
+import type { Found, Measured, Parameters } from './bench.ts';
 import { goalText, isReached, valueText } from './goals.ts';
+import { roundsText, sizesNote } from './repeat.ts';
 import type { Done } from './run.ts';
 import { shown, spread, table } from './statistics.ts';
 
@@ -30,8 +31,13 @@ export const goalRows = ({ goals }: Found): string[][] => [
   ]),
 ];
 
-export const resultText = ({ name, title, rounds, found }: Done): string =>
-  `${name}: ${title}; ${rounds} rounds, median (least–most)\n${foundText(found)}`;
+/** @param defaults the parameters for which the goals are meant */
+export function resultText(done: Done, defaults: Parameters): string {
+  const { name, title, rounds, found } = done;
+  const note = sizesNote(done, defaults);
+  const head = `${name}: ${title}; ${roundsText(rounds)}, median (least–most)`;
+  return `${head}\n${foundText(found)}${note === '' ? '' : `${note}\n`}`;
+}
 
 export function foundText(found: Found): string {
   const parts = [

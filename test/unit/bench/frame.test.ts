@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Goal, inTurn } from '../../../bench/frame/bench.ts';
 import { documentsOf } from '../../../bench/frame/document.ts';
-import { differences, goalText, isReached, ratios } from '../../../bench/frame/goals.ts';
+import { differences, goalText, isReached, ratios, valueText } from '../../../bench/frame/goals.ts';
 import { curvePlot, goalPlot } from '../../../bench/frame/plot.ts';
 import { joined, type Done, type Run } from '../../../bench/frame/run.ts';
 import { resultText } from '../../../bench/frame/text.ts';
@@ -20,6 +20,7 @@ const done = (name: string, goals: Goal[]): Done => ({
   what: 'one with another',
   parameters: { pods: 10 },
   rounds: 3,
+  date: '2026-01-01',
   seconds: 7,
   load: 0.5,
   found: {
@@ -62,6 +63,16 @@ describe('goals', () => {
     expect(isReached(goal({ values: [], atMost: 1 }))).toBe(false);
   });
 
+  test('show as many digits as it takes to see whether they are reached', () => {
+    expect(valueText(goal({ values: [0.9661], atLeast: 0.97 }))).toBe('0.966');
+    expect(valueText(goal({ values: [1.0004, 0.5, 1.5], atMost: 1 }))).toBe('1.0004 (0.5000–1.5000)');
+    expect(valueText(goal({ values: [0.49], atMost: 0.5, digits: 0 }))).toBe('0');
+    expect(valueText(goal({ values: [24.6], atMost: 24.5, digits: 0 }))).toBe('25');
+    expect(valueText(goal({ values: [25.4], atMost: 25, digits: 0 }))).toBe('25.4');
+    expect(valueText(goal({ values: [0.9661], atLeast: 0.95 }))).toBe('0.97');
+    expect(valueText(goal({ values: [Number.NaN], atMost: 1 }))).toBe('NaN (NaN–NaN)');
+  });
+
   test('compare round by round', () => {
     expect(ratios([2, 9], [1, 3])).toEqual([2, 3]);
     expect(differences([2, 9], [1, 3])).toEqual([1, 6]);
@@ -69,9 +80,17 @@ describe('goals', () => {
 });
 
 test('a result has a row for each figure and a column for each contender', () => {
-  const text = resultText(done('burst', [goal({ atLeast: 0.95 })]));
+  const text = resultText(done('burst', [goal({ atLeast: 0.95 })]), { pods: 10 });
   expect(text).toMatch(/pods\/s +2\.0 \(1\.0–3\.0\) +2\.0\n/u);
   expect(text).toMatch(/P1 +speed +≥ 0\.95 +0\.97 \(0\.90–0\.99\) +reached/u);
+});
+
+test('a result with other parameters says for which ones its goals are meant', () => {
+  const found = done('burst', [goal({ atLeast: 0.95 })]);
+  const note = 'Goals are meant for the default parameters; here pods is 10 instead of 1000.';
+  expect(resultText(found, { pods: 1_000 })).toContain(note);
+  expect(resultText(found, { pods: 10 })).not.toContain('Goals are meant');
+  expect(resultText(done('burst', []), { pods: 1_000 })).not.toContain('Goals are meant');
 });
 
 describe('runs', () => {
@@ -89,12 +108,14 @@ describe('runs', () => {
 
 describe('the document', () => {
   const introduction = 'How to read it.';
+  const defaults = new Map([['burst', { pods: 10 }]]);
 
   test('has figures, goals, and what bounds those that are missed', () => {
     const missed = goal({ id: 'P3', atLeast: 1 });
     const { markdown, plots } = documentsOf({
       run: run(done('burst', [goal({ atLeast: 0.95 }), missed])),
       introduction,
+      defaults,
       bounds: new Map([['P3', 'The disk does.\n']]),
     });
     expect(markdown).toContain('1 of 2 are reached; missed: P3.');
@@ -104,10 +125,51 @@ describe('the document', () => {
     expect(markdown).toContain('![growth](benchmarks/burst-1.svg)');
   });
 
+  test('says how each benchmark is repeated, when it was measured, and how long that took', () => {
+    const old = {
+      ...done('burst', [goal({ atLeast: 0.95 })]),
+      date: '2025-12-31',
+      seconds: 3_660,
+      rounds: 1,
+    };
+    const { markdown } = documentsOf({
+      run: run(old, done('idle', [])),
+      introduction,
+      defaults: new Map([
+        ['burst', { pods: 1_000 }],
+        ['idle', { pods: 10 }],
+      ]),
+      bounds: new Map(),
+    });
+    expect(markdown).toContain('Repeat it: `make bench BENCH=burst ROUNDS=1 SET=pods=10`.');
+    expect(markdown).toContain('2025-12-31, 1 round, pods 10, 1 h 1 min, load 0.5 before.');
+    expect(markdown).toContain(
+      'Goals are meant for the default parameters; here pods is 10 instead of 1000.',
+    );
+    expect(markdown).toContain('Repeat it: `make bench BENCH=idle ROUNDS=3`.');
+    expect(markdown).toContain('Measured from 2025-12-31 to 2026-01-01 with');
+    expect(markdown).toContain('The 2 benchmarks below took 1 h 1 min together');
+  });
+
+  test('names the version before that took part', () => {
+    const { found } = done('burst', []);
+    const measured = [...found.measured, { contender: 'before', figure: 'pods/s', values: [1, 1, 1] }];
+    const both = { ...done('burst', []), before: '0123abcd', found: { ...found, measured } };
+    const { markdown } = documentsOf({ run: run(both), introduction, defaults, bounds: new Map() });
+    expect(markdown).toContain(
+      'Repeat it: `make bench BENCH=burst ROUNDS=3 BEFORE=../before`. Here `before` is commit 0123abcd.',
+    );
+  });
+
+  test('is refused for a benchmark that there is no longer', () => {
+    const parts = { run: run(done('gone', [])), introduction, defaults, bounds: new Map() };
+    expect(() => documentsOf(parts)).toThrow('has a benchmark gone, and bench/benches.ts does not');
+  });
+
   test('is refused while nobody says what bounds a missed goal', () => {
     const missed = run(done('burst', [goal({ atLeast: 1 })]));
-    expect(() => documentsOf({ run: missed, introduction, bounds: new Map() })).toThrow(
-      'P1 missed: write what bounds it, by a profile, into bench/bounds/ID.md',
+    expect(() => documentsOf({ run: missed, introduction, defaults, bounds: new Map() })).toThrow(
+      'P1 missed: write what bounds it, and what shows that, into bench/bounds/ID.md',
     );
   });
 });
