@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { removeAtEnd } from './scratch.ts';
+
 /** One request that has ended, as `audit.k8s.io/v1` describes it. */
 interface AuditEvent {
   readonly user?: { readonly username?: string };
@@ -18,9 +20,12 @@ omitStages: [RequestReceived, ResponseStarted, Panic]
 rules: [{ level: Metadata }]
 `;
 
-/** The audit of a cluster of a lab; also of one that an earlier program has raised. */
-export const auditOf = (lab: string, cluster: string): Audit =>
-  new Audit(join(tmpdir(), `tributary-bench-${lab}`, cluster));
+/** The audit of a cluster of a lab. Its files are gone when this process ends, as the lab is. */
+export function auditOf(lab: string, cluster: string): Audit {
+  const folder = join(tmpdir(), `tributary-bench-${lab}`);
+  removeAtEnd(folder);
+  return new Audit(join(folder, cluster));
+}
 
 export class Audit {
   /** For kube-apiserver. */

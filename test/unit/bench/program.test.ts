@@ -36,6 +36,22 @@ describe('a mistake of the caller is told in one line, with exit code 2', () => 
   });
 });
 
+test('what a benchmark writes beside its lab is gone when it ends', () => {
+  const script = `
+    const { auditOf } = await import(${JSON.stringify(join(bench, 'frame/audit.ts'))});
+    const { scratchFolder } = await import(${JSON.stringify(join(bench, 'frame/scratch.ts'))});
+    const { existsSync } = await import('node:fs');
+    auditOf('idle', 'rome');
+    auditOf('idle', 'milan');
+    console.log(existsSync(scratchFolder('watch')));
+    throw new Error('as a benchmark that fails');`;
+  const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    env: { ...process.env, TMPDIR: folder },
+  });
+  expect({ status, stdout, left: readdirSync(folder) }).toEqual({ status: 1, stdout: 'true\n', left: [] });
+});
+
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
