@@ -99,8 +99,9 @@ async function runRole(
     const { gc } = globalThis;
     // The image asks Node.js for it. A regular collection leaves the heap in pieces, and gives little back.
     const collect = gc && ((): void => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
+    const usedMiB = (): number => process.memoryUsage().heapUsed / 2 ** 20;
     if (collect !== undefined)
-      giveBackAfterWork({ clock: systemClock, breath: breathOf(systemClock), collect });
+      giveBackAfterWork({ clock: systemClock, breath: breathOf(systemClock), usedMiB, collect });
     const agent = await ROLES[role]({ config, clock: systemClock, log, sink, lines }, signal);
     log.info('started', { role });
     await whenAborted(AbortSignal.any([signal, agent.failed]));

@@ -3,10 +3,14 @@ import type { Clock } from './clock.ts';
 
 /** What begins again soon would fill the memory anew. */
 const CALM_MS = 5_000;
+/** A collection stops the program for a millisecond or more for each MiB. A larger heap is left to V8, which does it bit by bit. */
+const MOST_MIB = 96;
 
 interface SpareMemoryOptions {
   clock: Pick<Clock, 'monotonic' | 'after'>;
   breath: Pick<Breath, 'onLong'>;
+  /** Of the heap, with its garbage. */
+  usedMiB: () => number;
   /** Collects all garbage, in one go. */
   collect: () => void;
 }
@@ -18,13 +22,13 @@ interface SpareMemoryOptions {
  *
  * @returns what ends it
  */
-export function giveBackAfterWork({ clock, breath, collect }: SpareMemoryOptions): () => void {
+export function giveBackAfterWork({ clock, breath, usedMiB, collect }: SpareMemoryOptions): () => void {
   let workedAt = -Infinity;
   let cancel: (() => void) | undefined;
   const look = (): void => {
     const leftMs = workedAt + CALM_MS - clock.monotonic();
     cancel = leftMs > 0 ? clock.after(leftMs, look) : undefined;
-    if (leftMs <= 0) collect();
+    if (leftMs <= 0 && usedMiB() <= MOST_MIB) collect();
   };
   const end = breath.onLong(() => {
     workedAt = clock.monotonic();

@@ -4,11 +4,21 @@ import { Listeners } from '../../../src/lib/listeners.ts';
 import { giveBackAfterWork } from '../../../src/lib/spare-memory.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-function world(): { clock: FakeClock; work: () => void; collections: () => number; end: () => void } {
+function world(usedMiB = 50): {
+  clock: FakeClock;
+  work: () => void;
+  collections: () => number;
+  end: () => void;
+} {
   const clock = new FakeClock();
   const long = new Listeners();
   let collections = 0;
-  const end = giveBackAfterWork({ clock, breath: { onLong: long.add }, collect: () => (collections += 1) });
+  const end = giveBackAfterWork({
+    clock,
+    breath: { onLong: long.add },
+    usedMiB: () => usedMiB,
+    collect: () => (collections += 1),
+  });
   return { clock, work: () => long.tell(), collections: () => collections, end };
 }
 
@@ -34,6 +44,13 @@ test('work that comes later is followed by another collection', async () => {
   work();
   await clock.advance(60_000);
   expect(collections()).toBe(2);
+});
+
+test('a large heap is left alone', async () => {
+  const { clock, work, collections } = world(200);
+  work();
+  await clock.advance(60_000);
+  expect(collections()).toBe(0);
 });
 
 test('nothing is collected after the end', async () => {
