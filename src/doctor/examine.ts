@@ -3,6 +3,7 @@ import { agentFindings } from './checks/agents.ts';
 import { certificateFindings } from './checks/certificates.ts';
 import { clockFindings } from './checks/clocks.ts';
 import { dnsFindings } from './checks/dns.ts';
+import { installationFindings } from './checks/installation.ts';
 import { overlayFindings } from './checks/overlay.ts';
 import { podFindings } from './checks/pods.ts';
 import { policyFindings } from './checks/policies.ts';
@@ -20,6 +21,7 @@ import { LABEL_PROVIDER } from '../api/names.ts';
 /** In the order in which they are shown: what others depend on comes first. */
 const CHECKS: readonly ((facts: Facts) => readonly Finding[])[] = [
   accessFindings,
+  installationFindings,
   rightsFindings,
   versionFindings,
   certificateFindings,

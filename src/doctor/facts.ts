@@ -112,6 +112,14 @@ export interface WebhookTrial {
   error?: string;
 }
 
+/** What an installer has recorded. */
+export interface InstallationFacts {
+  /** Deployments and DaemonSets that it has made. */
+  roles: readonly { readonly kind: string; readonly namespace: string; readonly name: string }[];
+  /** Of a change that has not ended: what to tell people. */
+  unfinished?: string;
+}
+
 export interface Facts {
   now: number;
   /** Version of this program. */
@@ -121,6 +129,8 @@ export interface Facts {
   /** By name of the ForeignCluster. */
   dialled: ReadonlyMap<string, Dialled>;
   webhookTrial?: WebhookTrial;
+  /** Absent: no installer has made a record, or it cannot be read. */
+  installation?: InstallationFacts;
   expectedRights: readonly ExpectedRights[];
 }
 

@@ -1,7 +1,8 @@
 /** What the doctor is given of other rooms: the rights of our roles, and how an endpoint is dialled. */
+import { INSTALLATION_REF } from '../../api/installation-record.ts';
 import type { PolicyRule } from '../../api/rbac.ts';
 import { forgeCluster } from '../../deploy/cluster.ts';
-import type { ExpectedRights, Facts } from '../../doctor/facts.ts';
+import { type ExpectedRights, type Facts, itemsOf } from '../../doctor/facts.ts';
 import { readFacts } from '../../doctor/read-facts.ts';
 import { processEnvironment } from '../../config.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -9,10 +10,11 @@ import { present } from '../../lib/fields.ts';
 import { proxySettings } from '../../lib/proxy.ts';
 import { Dialer } from '../../peering/link/dialer.ts';
 import { VERSION } from '../../version.ts';
+import { recordedIn } from '../install/recorded.ts';
 import type { Session } from '../peering/environment.ts';
 
 export async function gatherFacts({ client, clock, signal }: Session): Promise<Facts> {
-  return readFacts({
+  const facts = await readFacts({
     client,
     clock,
     signal,
@@ -21,6 +23,9 @@ export async function gatherFacts({ client, clock, signal }: Session): Promise<F
     expectedRights: expectedRights(),
     dial: async (endpoint, deadline) => whoAnswers(endpoint, deadline, clock),
   });
+  const { name } = INSTALLATION_REF;
+  const map = itemsOf(facts.lists.configMaps).find(({ metadata }) => metadata.name === name);
+  return { ...facts, ...present({ installation: recordedIn(map) }) };
 }
 
 interface RoleManifest {

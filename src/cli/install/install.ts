@@ -1,13 +1,12 @@
 /** `tributary install` and `tributary upgrade`: from what was found out and chosen to roles that run. */
 import { readFileSync } from 'node:fs';
 
-import { definitions, deployments } from '../../api/resources.ts';
+import { deployments } from '../../api/resources.ts';
 import { isOneProcess } from '../../api/one-process.ts';
-import { CLUSTER_NAME, type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { CLUSTER_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { forgeInstallation } from '../../deploy/installation/objects.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
-import { typeOf } from '../../kube/apply.ts';
-import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { VERSION } from '../../version.ts';
 import { agreed, YES } from '../agreement.ts';
 import type { Command, Options } from '../command.ts';
@@ -15,21 +14,15 @@ import { type CommandLine, EXIT, wrongForm } from '../command-line.ts';
 import { printYaml } from '../yaml.ts';
 import { timeoutMsOf } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
+import { bring, type Bringing } from './bring.ts';
 import { factsOf } from './facts.ts';
 import { helmRelease } from './helm.ts';
 import { checkImage } from './image-check.ts';
-import { found, nameOf, remove } from './objects.ts';
+import { found } from './objects.ts';
 import { checkFacts, checkOneProcess, foundValues, planLines } from './plan.ts';
-import { isRole, untilReady } from './rollout.ts';
-import { othersInstalled } from './uninstall-objects.ts';
 import { type SomeValues, VALUE_OPTIONS, valuesOfOptions, valuesOfYaml, wholeValues } from './values.ts';
-import { checkStored, forgeInstalled, installedOf, storedVersions, valuesAfter } from './versions.ts';
-import { type InstallSession, mustBe, someOf } from './waiting.ts';
-
-/** Apart from that of role `cluster`: an apply takes away fields of its own manager only. */
-const FIELD_MANAGER = 'tributary-install';
-/** How long an API server may take to serve a kind. */
-const KINDS_MS = 30_000;
+import { beforeLine, checkStored, installedOf, storedVersions, valuesAfter } from './versions.ts';
+import type { InstallSession } from './waiting.ts';
 
 interface InstallArguments {
   readonly chosen: SomeValues;
@@ -88,7 +81,11 @@ async function upgrade(args: InstallArguments, session: Session): Promise<number
       'there is nothing to upgrade: this cluster has no installation that tributary install has made. To make one: tributary install',
     );
   }
-  if (!args.isDry) session.io.out(`from version ${installed.version} to ${VERSION}\n`);
+  const before = beforeLine(installed);
+  if (!args.isDry) {
+    session.io.out(`from version ${installed.version} to ${VERSION}\n`);
+    if (before !== undefined) session.io.out(`${before}\n`);
+  }
   return install({ ...args, isUpgrade: true, chosen: valuesAfter(installed, args.chosen) }, session);
 }
 
@@ -173,115 +170,4 @@ async function replacementBy(
   if (before === undefined) return { isReplacement: false, isInTurn: false };
   if (before !== image) await checkImage(session, { image, timeoutMs });
   return { isReplacement: true, isInTurn: isOneProcess(running) === oneProcess };
-}
-
-interface Bringing {
-  readonly objects: readonly Manifest[];
-  readonly values: InstallValues;
-  readonly timeoutMs: number;
-  /** Something ran here before. */
-  readonly isReplacement: boolean;
-  /** Its roles are replaced one after the other: the same ones. */
-  readonly isInTurn: boolean;
-}
-
-async function bring(session: InstallSession, bringing: Bringing): Promise<void> {
-  const { io } = session;
-  const { objects, values, isReplacement } = bringing;
-  for (const [what, part] of partsOf(objects)) {
-    for (const object of part) await apply(session, object);
-    io.out(`applied: ${part.length} ${what}\n`);
-    if (what === 'kinds') await untilServed(session, part);
-  }
-  // What is written here is what the next upgrade begins with: of a replacement, only when it runs.
-  if (!isReplacement) await apply(session, forgeInstalled(VERSION, values));
-  // Gateway and router of a host make way for the one process that does what they did, as soon as it comes.
-  if (values.oneProcess)
-    await removeOthers(session, (await othersInstalled(session, objects)).filter(isRole));
-  await bringRoles(session, bringing);
-  await removeOthers(session, await othersInstalled(session, objects));
-  if (isReplacement) await apply(session, forgeInstalled(VERSION, values));
-}
-
-async function removeOthers(session: InstallSession, others: readonly Manifest[]): Promise<void> {
-  for (const object of others.toReversed()) await remove(session, object);
-  if (others.length > 0)
-    session.io.out(`removed what this version and these values do not have: ${someOf(others.map(nameOf))}\n`);
-}
-
-/** New ones all at once. Of those that run, the next is not touched before the last one runs again. */
-async function bringRoles(
-  session: InstallSession,
-  { objects, timeoutMs, isReplacement, isInTurn }: Bringing,
-): Promise<void> {
-  const roles = objects.filter(isRole);
-  const advice = isReplacement ? await adviceAfterReplacement(session) : ADVICE;
-  const ready = async (role: Manifest): Promise<void> => untilReady(session, role, { timeoutMs, advice });
-  for (const role of roles) {
-    await apply(session, role);
-    if (isInTurn) await ready(role);
-  }
-  if (isInTurn) return;
-  session.io.out(`applied: ${roles.length} roles\n`);
-  for (const role of roles) await ready(role);
-}
-
-const ADVICE =
-  'All objects are applied, and nothing was taken back: it becomes ready by itself when the cause is gone. Or give other values, ' +
-  'such as --image, and run the same command again';
-
-async function adviceAfterReplacement(session: InstallSession): Promise<string> {
-  const before = await installedOf(session);
-  if (before === undefined) return ADVICE;
-  const { image } = before.values;
-  const program = before.version === VERSION ? '' : `, by the program of version ${before.version}`;
-  return (
-    'Roles after it are still those of before. It becomes ready by itself when the cause is gone. To go back to the values of before ' +
-    `(image ${String(image)})${program}: tributary upgrade --yes`
-  );
-}
-
-/** In the order of application, before the roles; a part is one line of progress. */
-function partsOf(objects: readonly Manifest[]): [what: string, part: Manifest[]][] {
-  const isKind = ({ kind }: Manifest): boolean => kind === 'CustomResourceDefinition';
-  const isNamespace = ({ kind }: Manifest): boolean => kind === 'Namespace';
-  return [
-    ['kinds', objects.filter(isKind)],
-    ['namespaces', objects.filter(isNamespace)],
-    [
-      'rights, fences and Services',
-      objects.filter((one) => !isKind(one) && !isNamespace(one) && !isRole(one)),
-    ],
-  ];
-}
-
-async function apply({ client, signal }: InstallSession, object: Manifest): Promise<void> {
-  const { name = '', namespace } = object.metadata;
-  const body = { type: 'apply', body: object, fieldManager: FIELD_MANAGER, force: true } as const;
-  try {
-    await client.patch(typeOf(object), { name, ...(namespace !== undefined && { namespace }) }, body, {
-      signal,
-    });
-  } catch (error) {
-    if (hasCode(error, 'Aborted')) throw error;
-    throw new TributaryError('Unavailable', `${nameOf(object)} was not applied`, { cause: error });
-  }
-}
-
-async function untilServed(session: InstallSession, kinds: readonly Manifest[]): Promise<void> {
-  await mustBe(session, {
-    what: 'for the API server to serve our kinds',
-    timeoutMs: KINDS_MS,
-    look: async () => {
-      const waiting: string[] = [];
-      for (const { metadata } of kinds) {
-        const object = await found(session, definitions, { name: metadata.name ?? '' });
-        const is = object?.status?.conditions?.some(
-          ({ type, status }) => type === 'Established' && status === 'True',
-        );
-        if (is !== true) waiting.push(metadata.name ?? '');
-      }
-      return someOf(waiting);
-    },
-  });
 }

@@ -1,13 +1,17 @@
 /** Whether the roles of an installation run, and if not, why. */
 import type { Manifest } from '../../api/manifest.ts';
 import { daemonSets, deployments, pods, type ResourceType } from '../../api/resources.ts';
+import { replicaFailureOf } from '../../api/replica-failure.ts';
 import type { Pod } from '../../api/wire.ts';
+import { present } from '../../lib/fields.ts';
 import { found, listed, nameOf } from './objects.ts';
 import { type InstallSession, mustBe, someOf } from './waiting.ts';
 
 interface Rollout {
   readonly wanted: number;
   readonly ready: number;
+  /** Why no pod comes into being. */
+  readonly failure?: string;
 }
 
 export const isRole = ({ kind }: Manifest): boolean => kind === 'Deployment' || kind === 'DaemonSet';
@@ -31,7 +35,7 @@ export async function untilReady(
       waiting = await waitingPods(session, role);
       const why =
         waiting.length === 0
-          ? 'no pod is there yet'
+          ? (state.failure ?? 'no pod is there yet')
           : someOf([...new Set(waiting.map((pod) => waitingReason(pod)))]);
       return `${state.ready} of ${state.wanted} pods are; ${why}`;
     },
@@ -56,7 +60,8 @@ function ofDeployment(object: Of<typeof deployments>): Rollout | undefined {
   if (!isSeen(object)) return undefined;
   const { updatedReplicas = 0, readyReplicas = 0, replicas = 0 } = object?.status ?? {};
   // Old pods that are ready do not count, and must be gone.
-  return { wanted: object?.spec?.replicas ?? 1, ready: replicas === updatedReplicas ? readyReplicas : 0 };
+  const ready = replicas === updatedReplicas ? readyReplicas : 0;
+  return { wanted: object?.spec?.replicas ?? 1, ready, ...present({ failure: replicaFailureOf(object) }) };
 }
 
 function ofDaemonSet(object: Of<typeof daemonSets>): Rollout | undefined {

@@ -1,11 +1,11 @@
 /** Which version is installed, with which values, and whether another one may take its place. */
 import {
-  APP_NAME,
-  LABEL_APP_NAME,
-  type ManifestOf,
-  SYSTEM_NAMESPACE,
-  type Manifest,
-} from '../../api/manifest.ts';
+  type Change,
+  INSTALLATION_REF,
+  installationData,
+  readInstallation,
+} from '../../api/installation-record.ts';
+import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
 import { configMaps, definitions } from '../../api/resources.ts';
 import type { ConfigMap } from '../../api/wire.ts';
 import type { InstallValues } from '../../deploy/installation/values.ts';
@@ -15,33 +15,59 @@ import { found, listed } from './objects.ts';
 import { checkedSome, type SomeValues, uncheckedOfYaml } from './values.ts';
 import type { InstallSession } from './waiting.ts';
 
-const REF = { namespace: SYSTEM_NAMESPACE, name: 'tributary-installation' };
-
 export interface Installed {
   readonly version: string;
   readonly values: Readonly<Record<string, unknown>>;
+  /** What somebody has begun to make of it, and has not finished. */
+  readonly change?: Omit<Change, 'values'> & { readonly values: Readonly<Record<string, unknown>> };
 }
 
-const WHERE = `ConfigMap ${REF.namespace}/${REF.name}`;
+const WHERE = `ConfigMap ${INSTALLATION_REF.namespace}/${INSTALLATION_REF.name}`;
 
 /** Undefined where `tributary install` has not been here. */
 export async function installedOf(session: InstallSession): Promise<Installed | undefined> {
-  const map = await found(session, configMaps, REF);
+  const map = await found(session, configMaps, INSTALLATION_REF);
   if (map === undefined) return undefined;
-  const { version = '', values = '' } = map.data ?? {};
-  return { version, values: uncheckedOfYaml(values, WHERE) };
+  const { version, values, change } = readInstallation(map.data);
+  return {
+    version,
+    values: uncheckedOfYaml(values, WHERE),
+    ...(change !== undefined && { change: { ...change, values: uncheckedOfYaml(change.values, WHERE) } }),
+  };
 }
 
-/** What is chosen now takes the place of what was installed, also where that is no longer permitted. */
-export const valuesAfter = ({ values }: Installed, chosen: SomeValues): SomeValues =>
-  checkedSome({ ...values, ...chosen }, (name) => `${WHERE}: ${name}`);
+/**
+ * What is chosen now takes the place of what was installed, also where that is no longer permitted. A change that was interrupted is
+ * gone on with; one that has failed is gone back from.
+ */
+export const valuesAfter = ({ values, change }: Installed, chosen: SomeValues): SomeValues =>
+  checkedSome(
+    { ...(change?.state === 'UnderWay' ? change.values : values), ...chosen },
+    (name) => `${WHERE}: ${name}`,
+  );
 
-/** What the next `tributary upgrade` begins with. */
-export const forgeInstalled = (version: string, values: InstallValues): ManifestOf<ConfigMap> => ({
+/** What an upgrade says of the one before it; undefined: that one has ended. */
+export function beforeLine({ change }: Installed): string | undefined {
+  if (change === undefined) return undefined;
+  return change.state === 'UnderWay'
+    ? `the change to version ${change.version} that began at ${change.since} was not finished: going on with its values`
+    : `the change to version ${change.version} that began at ${change.since} has failed: going back to the values of before it`;
+}
+
+/** What the next `tributary upgrade` begins with; `change`: what is being made of it. */
+export const forgeInstalled = (
+  version: string,
+  values: Readonly<Record<string, unknown>> | InstallValues,
+  change?: Installed['change'],
+): ManifestOf<ConfigMap> => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
-  metadata: { ...REF, labels: { [LABEL_APP_NAME]: APP_NAME } },
-  data: { version, values: printYaml([values]) },
+  metadata: { ...INSTALLATION_REF, labels: { [LABEL_APP_NAME]: APP_NAME } },
+  data: installationData({
+    version,
+    values: printYaml([values]),
+    ...(change !== undefined && { change: { ...change, values: printYaml([change.values]) } }),
+  }),
 });
 
 interface Stored {

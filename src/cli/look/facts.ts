@@ -2,16 +2,19 @@
 import { type Advertisement, advertisements } from '../../api/advertisement.ts';
 import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../api/cluster-mode.ts';
 import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
+import { INSTALLATION_REF } from '../../api/installation-record.ts';
 import { APP_NAME, CLUSTER_LEASE, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { type NamespaceOffloading, namespaceOffloadings } from '../../api/namespace-offloading.ts';
 import type { OwnAnnouncement } from '../../api/own-announcement.ts';
 import { type PeeringRequest, peeringRequests } from '../../api/peering-request.ts';
-import { daemonSets, deployments, leases, pods, type ResourceType } from '../../api/resources.ts';
+import { configMaps, daemonSets, deployments, leases, pods, type ResourceType } from '../../api/resources.ts';
 import { type Tunnel, tunnels } from '../../api/tunnel.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject, Lease, Pod } from '../../api/wire.ts';
+import type { InstallationFacts } from '../../doctor/facts.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { recordedIn } from '../install/recorded.ts';
 import { lacksKind, notThere, type Session } from '../peering/environment.ts';
 import { readOwn } from '../peering/id.ts';
 import { type NodeUse, readUse, useOf } from './use.ts';
@@ -29,6 +32,8 @@ export interface Facts {
   own: OwnAnnouncement | undefined;
   mode: ClusterMode | undefined;
   lease: Lease | undefined;
+  /** Undefined where no installer has made a record, and where it cannot be read. */
+  installation: InstallationFacts | undefined;
   deployments: readonly Deployment[];
   daemonSets: readonly DaemonSet[];
   clusters: readonly ForeignCluster[];
@@ -71,12 +76,14 @@ export async function readFacts(session: Session): Promise<Facts> {
   const mode = client.get(clusterModes, { name: CLUSTER_MODE }, { signal }).catch(ignoring('NotFound'));
   const leaseRef = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_LEASE };
   const lease = client.get(leases, leaseRef, { signal }).catch(ignoring('NotFound'));
+  const record = client.get(configMaps, INSTALLATION_REF, { signal }).catch(ignoring('NotFound'));
   const ours = `${LABEL_APP_NAME}=${APP_NAME}`;
   const namespaces = all(namespaceOffloadings);
   const read = await Promise.all([
     part("this cluster's own name", own, undefined),
     part('clustermodes', mode, undefined),
     part('leases', lease, undefined),
+    part('the record of the installation', record, undefined).then(recordedIn),
     all(deployments, ours),
     all(daemonSets, ours),
     all(foreignClusters),
@@ -96,6 +103,7 @@ type Read = readonly [
   Facts['own'],
   Facts['mode'],
   Facts['lease'],
+  Facts['installation'],
   Facts['deployments'],
   Facts['daemonSets'],
   Facts['clusters'],
@@ -111,6 +119,7 @@ const named = ([
   own,
   mode,
   lease,
+  installation,
   allDeployments,
   allDaemonSets,
   clusters,
@@ -124,6 +133,7 @@ const named = ([
   own,
   mode,
   lease,
+  installation,
   deployments: allDeployments,
   daemonSets: allDaemonSets,
   clusters,

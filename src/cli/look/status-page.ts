@@ -1,6 +1,6 @@
 /** What `tributary status` says, as data: what is there, what is not as it should be, what waits for a person. Pure. */
 import { isPeer, takesNoNewPods } from '../../api/foreign-cluster.ts';
-import { APP_NAME, CLUSTER_LEASE, LABEL_APP_INSTANCE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { CLUSTER_LEASE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import {
   NAMESPACE_OFFLOADING_REASONS as REASONS,
   type NamespaceOffloading,
@@ -8,7 +8,7 @@ import {
 import { isFinished } from '../../api/pod.ts';
 import { closedCondition } from '../../api/virtual-node.ts';
 import type { WireGuardKind } from '../../api/tunnel.ts';
-import type { KubeObject, Pod } from '../../api/wire.ts';
+import type { Pod } from '../../api/wire.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
 import { present } from '../../lib/fields.ts';
 import { idOf } from '../peering/foreign-clusters.ts';
@@ -23,16 +23,8 @@ import {
   virtualNodeNotices,
 } from './attention.ts';
 import type { Facts, Unreadable } from './facts.ts';
+import { installationNotices, type RoleLine, roleName, roleNotices, rolesOf } from './role-lines.ts';
 import { clusterNameOf, isReadyNode, usedOf } from './use.ts';
-
-export interface RoleLine {
-  /** `cluster`, `gateway`, `node`, or `peer` and of which one. */
-  role: string;
-  namespace: string;
-  object: string;
-  ready: number;
-  wanted: number;
-}
 
 export interface PeerLine {
   /** Of the ForeignCluster. One that was found has the ClusterID for a name. */
@@ -98,8 +90,11 @@ export interface StatusPage {
 export function pageOf(facts: Facts, version: string, now: number): StatusPage {
   const { own, mode, clusters, use, offloadings, podsOf, requests, offers, tunnels } = facts;
   const roles = rolesOf(facts);
+  // What the last gateway has written is old by then.
+  const isMeasured = !roles.some(({ role, isMissing }) => role === 'gateway' && isMissing);
   const abroad = new Set(use.map(({ virtualNode }) => nodeNameOf(virtualNode)));
   const notices = [
+    ...installationNotices(facts),
     ...roles.flatMap(roleNotices),
     ...leaseNotices(facts, now),
     ...clusters.flatMap((cluster) => peerNotices(cluster, own?.clusterID)),
@@ -119,7 +114,7 @@ export function pageOf(facts: Facts, version: string, now: number): StatusPage {
     ...(phase !== 'Autonomous' && { mode: `${phase}: ${mode?.status?.conditions?.[0]?.message ?? ''}` }),
     isHealthy: problems.length === 0,
     roles,
-    peers: peers.map((cluster) => peerLine(cluster, facts)),
+    peers: peers.map((cluster) => peerLine(cluster, isMeasured ? tunnels : [])),
     others: clusters.length - peers.length,
     virtualNodes: use.map((one) => ({
       name: one.virtualNode.metadata.name,
@@ -136,44 +131,6 @@ export function pageOf(facts: Facts, version: string, now: number): StatusPage {
     waitingForOthers: notices.filter(({ isWaiting, waitsFor }) => isWaiting && waitsFor !== undefined),
     unreadable: facts.unreadable,
   };
-}
-
-/** `tributary-gateway` is the role `gateway`; an agent is named after whom it stands for. */
-const roleName = ({ metadata }: KubeObject): string =>
-  (metadata.labels?.[LABEL_APP_INSTANCE] ?? metadata.name)
-    .replace(`${APP_NAME}-`, '')
-    .replace(/^peer-/, 'peer ');
-
-function rolesOf({ deployments, daemonSets, use }: Facts): RoleLine[] {
-  const names = new Map(
-    use.map(({ virtualNode }) => [`peer ${virtualNode.metadata.name}`, `peer ${clusterNameOf(virtualNode)}`]),
-  );
-  const place = (object: KubeObject): Pick<RoleLine, 'role' | 'namespace'> => ({
-    role: names.get(roleName(object)) ?? roleName(object),
-    namespace: object.metadata.namespace ?? '',
-  });
-  return [
-    ...deployments.map((one) => ({
-      ...place(one),
-      object: `deployment/${one.metadata.name}`,
-      ready: one.status?.readyReplicas ?? 0,
-      wanted: one.spec?.replicas ?? 1,
-    })),
-    ...daemonSets.map((one) => ({
-      ...place(one),
-      object: `daemonset/${one.metadata.name}`,
-      ready: one.status?.numberReady ?? 0,
-      wanted: one.status?.desiredNumberScheduled ?? 0,
-    })),
-  ];
-}
-
-function roleNotices({ role, namespace, object, ready, wanted }: RoleLine): Notice[] {
-  if (ready >= wanted) return [];
-  const message = `${ready} of ${wanted} pods are ready`;
-  return [
-    { about: `role ${role}`, message, see: `kubectl -n ${namespace} describe ${object}`, isWaiting: false },
-  ];
 }
 
 /** Several times what passes between two renewals, and more than clocks differ. */
@@ -196,7 +153,7 @@ function leaseNotices({ lease, deployments, unreadable }: Facts, now: number): N
   return [{ about, message, see, isWaiting: false }];
 }
 
-function peerLine(cluster: Facts['clusters'][number], { tunnels }: Facts): PeerLine {
+function peerLine(cluster: Facts['clusters'][number], tunnels: Facts['tunnels']): PeerLine {
   const { metadata, status = {} } = cluster;
   const { outgoing, incoming, link } = status;
   const clusterID = idOf(cluster) ?? '';

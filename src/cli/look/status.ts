@@ -82,7 +82,11 @@ function textOf(page: StatusPage, { paint, pastable, isWide }: Look): string {
     section(
       'Roles',
       ['ROLE', 'READY', 'NAMESPACE'],
-      roles.map(({ role, ready, wanted, namespace }) => [role, `${ready}/${wanted}`, namespace]),
+      roles.map(({ role, ready, wanted, isMissing, namespace }) => [
+        role === 'all' ? 'all (one process)' : role,
+        isMissing ? 'missing' : `${ready}/${wanted}`,
+        namespace,
+      ]),
       noneOf(['deployments', 'daemonsets'], 'none in this cluster that you can see'),
     ),
     section(

@@ -3,9 +3,10 @@ import { LABEL_APP_NAME } from '../../api/manifest.ts';
 import { LABEL_NODE_TYPE } from '../../api/names.ts';
 import { hasTunnels } from '../../api/one-process.ts';
 import { GATEWAY_LEASE } from '../../api/own-network.ts';
+import { replicaFailureOf } from '../../api/replica-failure.ts';
 import type { Lease, Node } from '../../api/wire.ts';
 import { type Deployment, type Facts, itemsOf } from '../facts.ts';
-import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
+import { type Cure, type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 import { gatewayLogs, oneProcess } from '../subjects.ts';
 
 /** Our own pods, the nodes that they are on, and the gateway's Lease. */
@@ -23,25 +24,49 @@ export function agentFindings(facts: Facts): readonly Finding[] {
   return findings.all();
 }
 
-function judgeDeployment(findings: Findings, { metadata, spec, status }: Deployment): void {
+function judgeDeployment(findings: Findings, deployment: Deployment): void {
+  const { metadata, spec, status } = deployment;
   const { namespace = '', name } = metadata;
   const wanted = spec?.replicas ?? 1;
   const ready = status?.readyReplicas ?? 0;
-  const said = { tried: `Deployment ${namespace}/${name}`, cameBack: `${ready} of ${wanted} ready` };
-  if (ready >= wanted && wanted > 0) return findings.ok(THIS_CLUSTER, said);
-  findings.problem(
-    THIS_CLUSTER,
-    said,
-    wanted === 0
-      ? {
-          remedy: 'somebody has scaled it to 0: start it',
-          run: `kubectl -n ${namespace} scale deployment ${name} --replicas=1`,
-        }
-      : {
-          remedy: 'its pods say why they do not run',
-          run: `kubectl -n ${namespace} describe pods -l ${LABEL_APP_NAME}=tributary`,
-        },
-  );
+  const failure = replicaFailureOf(deployment);
+  const why = failure === undefined ? '' : `, and no pod can be made: ${failure}`;
+  const said = { tried: `Deployment ${namespace}/${name}`, cameBack: `${ready} of ${wanted} ready${why}` };
+  const isRunning = ready >= wanted && wanted > 0;
+  if (isRunning && failure === undefined) return findings.ok(THIS_CLUSTER, said);
+  const cure = deploymentCure({ namespace, name, wanted, failure });
+  if (isRunning) findings.warn(THIS_CLUSTER, said, cure);
+  else findings.problem(THIS_CLUSTER, said, cure);
+}
+
+function deploymentCure({
+  namespace,
+  name,
+  wanted,
+  failure,
+}: Record<'namespace' | 'name', string> & { wanted: number; failure: string | undefined }): Cure {
+  if (wanted === 0) {
+    return {
+      remedy: 'somebody has scaled it to 0: start it',
+      run: `kubectl -n ${namespace} scale deployment ${name} --replicas=1`,
+    };
+  }
+  if (failure?.includes('PodSecurity') === true) {
+    return {
+      remedy: `namespace ${namespace} permits less than the pod needs: have both made anew`,
+      run: 'tributary upgrade',
+    };
+  }
+  if (failure !== undefined) {
+    return {
+      remedy: 'take away what the message names; the pod then comes by itself',
+      run: `kubectl -n ${namespace} describe replicasets -l ${LABEL_APP_NAME}=tributary`,
+    };
+  }
+  return {
+    remedy: 'its pods say why they do not run',
+    run: `kubectl -n ${namespace} describe pods -l ${LABEL_APP_NAME}=tributary`,
+  };
 }
 
 /** One process routes for its own node only. */
@@ -78,16 +103,26 @@ function judgeGateway(findings: Findings, lease: Lease, { facts, now }: { facts:
     return findings.ok(THIS_CLUSTER, { tried, cameBack: `the gateway on node ${holderIdentity} holds it` });
   }
   const cameBack = holderIdentity === '' ? 'nobody holds it' : lateness(sinceMs, holderIdentity, isNodeDead);
-  findings.problem(
-    THIS_CLUSTER,
-    { tried, cameBack },
-    oneProcess(facts) !== undefined
-      ? { remedy: 'the log of the one process says why', run: gatewayLogs(facts) }
-      : {
-          remedy: isNodeDead
-            ? 'its node died: let a gateway run on another node as well, so that it takes over'
-            : 'no gateway runs: start one, on two nodes so that one takes over from the other',
-          run: 'kubectl -n tributary-network scale deployment tributary-gateway --replicas=2',
-        },
-  );
+  findings.problem(THIS_CLUSTER, { tried, cameBack }, gatewayCure(facts, isNodeDead));
 }
+
+function gatewayCure(facts: Facts, isNodeDead: boolean): Cure {
+  if (oneProcess(facts) !== undefined)
+    return { remedy: 'the log of the one process says why', run: gatewayLogs(facts) };
+  const { deployments } = facts.lists;
+  const isThere = itemsOf(deployments).some(({ metadata }) => metadata.name === GATEWAY_NAME);
+  if ('items' in deployments && !isThere)
+    return {
+      remedy: `no gateway runs, and there is no Deployment ${GATEWAY_NAME}: make it again`,
+      run: 'tributary upgrade',
+    };
+  return {
+    remedy: isNodeDead
+      ? 'its node died: let a gateway run on another node as well, so that it takes over'
+      : 'no gateway runs: start one, on two nodes so that one takes over from the other',
+    run: `kubectl -n tributary-network scale deployment ${GATEWAY_NAME} --replicas=2`,
+  };
+}
+
+/** The Deployment of role `gateway`. */
+const GATEWAY_NAME = 'tributary-gateway';

@@ -130,6 +130,7 @@ const CASES: readonly Case[] = [
     name: 'a dead gateway',
     given: facts({
       leases: [lease('tributary-gateway', -60_000)],
+      deployments: [{ metadata: { namespace: 'tributary-network', name: 'tributary-gateway' } }],
       nodes: [{ metadata: { name: 'n1' }, status: { conditions: [condition('Ready', 'Unknown', 'x')] } }],
     }),
     check: 'agents',

@@ -3,69 +3,19 @@ import { parse } from 'yaml';
 
 import { pods } from '../../../../src/api/resources.ts';
 import { installCommand, upgradeCommand } from '../../../../src/cli/install/install.ts';
-import type { AnyObject } from '../../../support/fake-api/storage.ts';
-import { CliWorld } from '../support/cli-world.ts';
+import type { CliWorld } from '../support/cli-world.ts';
+import { pulled, startCluster, statusOf } from './support/cluster.ts';
 
 /** Installing over what runs: the controllers of the API server are played here. */
 
 let world: CliWorld;
-/** What becomes of pods with these images: the state of their container. Others run. */
 let states: Map<string, object>;
-/** Of a role by its name: the pods that are not ready, and why. */
 let stuck: Map<string, object>;
 
-const pulled = (image: string): object => ({
-  waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}"` },
-});
-const statusOf = (state: object): object => ({ containerStatuses: [{ name: 'x', ready: false, state }] });
-
 beforeEach(() => {
-  world = CliWorld.start();
-  world.others.set('rome', world.api);
-  [states, stuck] = [new Map(), new Map()];
-  const times = 999;
-  world.api.fault({
-    match: ({ path }) => path === '/version',
-    times,
-    body: '{"gitVersion":"v1.36.3"}',
-  });
-  world.api.fault({
-    match: ({ path }) => path.endsWith('/selfsubjectaccessreviews'),
-    times,
-    body: '{"metadata":{},"status":{"allowed":true}}',
-  });
-  world.api.storage.subscribe(({ resource, current }) => {
-    const status = current && statusFor(resource, current);
-    if (status === undefined || JSON.stringify(status) === JSON.stringify(current?.['status'])) return;
-    queueMicrotask(() => {
-      world.api.storage.update(resource, { ...current, status } as AnyObject);
-    });
-  });
+  ({ world, states, stuck } = startCluster());
 });
 afterEach(async () => world.stop());
-
-function statusFor(resource: string, object: AnyObject): object | undefined {
-  const { name, generation: observedGeneration } = object.metadata;
-  switch (resource) {
-    case 'customresourcedefinitions.apiextensions.k8s.io':
-      return { conditions: [{ type: 'Established', status: 'True' }], storedVersions: [] };
-    case 'deployments.apps': {
-      const readyReplicas = stuck.has(name) ? 0 : 1;
-      return { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas };
-    }
-    case 'daemonsets.apps': {
-      const numberReady = stuck.has(name) ? 0 : 1;
-      return { observedGeneration, desiredNumberScheduled: 1, updatedNumberScheduled: 1, numberReady };
-    }
-    case 'pods': {
-      if (name !== 'tributary-image-check') return undefined;
-      const { spec } = object as unknown as { spec: { containers: { image: string }[] } };
-      return statusOf(states.get(spec.containers[0]?.image ?? '') ?? { terminated: { exitCode: 0 } });
-    }
-    default:
-      return undefined;
-  }
-}
 
 function imageOf(role: string): unknown {
   const namespace = role === 'tributary-cluster' ? 'tributary-system' : 'tributary-network';
@@ -176,4 +126,14 @@ test('without a terminal somebody has to say that it is wanted, for install and 
   expect(images()).toEqual(['t:1', 't:1', 't:1']);
   expect((await world.run(upgradeCommand, '--image t:2')).code).toBe(0);
   expect(world.asked).toEqual(['Install this? [y/N] ', 'Install this? [y/N] ']);
+});
+
+test('where no pod of a role can be made, the wait says why', async () => {
+  await install();
+  stuck.set('tributary-cluster', {
+    conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' }],
+  });
+  const { code, err } = await world.run(upgradeCommand, '--yes --timeout 5s');
+  expect(code).toBe(1);
+  expect(err).toContain('without success: 0 of 1 pods are; FailedCreate: quota. ');
 });
