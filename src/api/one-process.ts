@@ -12,8 +12,14 @@ export function isOneProcess(cluster: Cluster | undefined): boolean {
 
 /** Whether that process builds tunnels, and so sets up the network of its host. */
 export function hasTunnels(cluster: Cluster | undefined): boolean {
-  const args = argsOf(cluster);
-  return args[args.indexOf('--network') + 1] === 'on';
+  return optionOf(cluster, 'network') === 'on';
+}
+
+/** The value of an option with which the program of a Deployment starts; undefined where it is not given. */
+export function optionOf(deployment: Cluster | undefined, name: string): string | undefined {
+  const args = argsOf(deployment);
+  const at = args.indexOf(`--${name}`);
+  return at < 0 ? undefined : args[at + 1];
 }
 
 interface Cluster {

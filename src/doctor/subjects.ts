@@ -1,6 +1,9 @@
+import { conditionOf } from '../api/conditions.ts';
 import { type ForeignCluster, isPeer } from '../api/foreign-cluster.ts';
 import { CLUSTER_NAME, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { isOneProcess } from '../api/one-process.ts';
+import { TUNNEL_CONDITIONS, TUNNEL_REASONS } from '../api/tunnel.ts';
+import type { Condition } from '../api/wire.ts';
 import { type Deployment, type Facts, itemsOf } from './facts.ts';
 import type { Cure, Findings, Said } from './finding.ts';
 
@@ -30,6 +33,23 @@ export const oneProcess = ({ lists }: Facts): Deployment | undefined =>
     (one) =>
       one.metadata.namespace === SYSTEM_NAMESPACE && one.metadata.name === CLUSTER_NAME && isOneProcess(one),
   );
+
+/** The Deployment whose program ends the tunnels. */
+export const gatewayDeployment = (facts: Facts): Deployment | undefined =>
+  oneProcess(facts) ??
+  itemsOf(facts.lists.deployments).find(
+    ({ metadata }) => metadata.namespace === NETWORK_NAMESPACE && metadata.name === GATEWAY_NAME,
+  );
+
+const NETWORK_NAMESPACE = 'tributary-network';
+/** The Deployment of role `gateway`. */
+export const GATEWAY_NAME = 'tributary-gateway';
+
+/** The condition of a tunnel that says that the gateway has no WireGuard. It concerns all tunnels. */
+export function withoutWireGuard({ lists }: Pick<Facts, 'lists'>): Condition | undefined {
+  const conditions = itemsOf(lists.tunnels).map((one) => conditionOf(one, TUNNEL_CONDITIONS.configured));
+  return conditions.find((one) => one?.status === 'False' && one.reason === TUNNEL_REASONS.noWireGuard);
+}
 
 /** The command that shows what the part with the tunnels has said. */
 export function gatewayLogs(facts: Facts): string {

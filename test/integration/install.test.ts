@@ -156,12 +156,17 @@ test('a second time nothing changes', async () => {
   const versions = await allObjects(lab.cluster, { isWithVersions: true, only: /tributary/ });
   expect(await installed()).toMatchObject({ code: 0, err: '' });
   const again = await allObjects(lab.cluster, { isWithVersions: true, only: /tributary/ });
-  // Status of pretended pods may come later.
+  // Status of pretended pods may come later. The record has said meanwhile that something is under way.
   expect(
     differing(versions, again).filter(
-      (line) => !/pods|replicasets|deployments|daemonsets|endpoint/.test(line),
+      (line) =>
+        !/pods|replicasets|deployments|daemonsets|endpoint|configmaps \S+\/tributary-installation/.test(line),
     ),
   ).toEqual([]);
+  const record = '/api/v1/namespaces/tributary-system/configmaps/tributary-installation';
+  const { data = {} } = (await lab.cluster.api.get<{ data?: Record<string, string> }>(record)) ?? {};
+  expect(Object.keys(data).toSorted()).toEqual(['changeState', 'values', 'version']);
+  expect(data['changeState']).toBe('Finished');
 });
 
 test('an upgrade begins with the values that are installed, and removes what they no longer have', async () => {

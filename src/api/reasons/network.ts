@@ -20,7 +20,7 @@ export const TUNNEL_TEXTS: TextsOf<typeof TUNNEL_REASONS> = {
   ),
   WireGuardNotRunning: text(
     'Neither the kernel nor wireguard-go provides the interface.',
-    '`kubectl -n tributary-network logs deployment/tributary-gateway -c wireguard`.',
+    '`kubectl -n tributary-network logs deployment/tributary-gateway -c wireguard`. With `--wireguard kernel`: load the module `wireguard` on the node of the gateway, or `tributary upgrade --wireguard auto`.',
   ),
   HostRefused: text(
     'The kernel or a tool refused something, or a link of somebody else has our name.',

@@ -13,6 +13,7 @@ import { isRole, untilReady } from './rollout.ts';
 import { othersInstalled } from './uninstall-objects.ts';
 import { forgeInstalled, type Installed, installedOf } from './versions.ts';
 import { type InstallSession, mustBe, someOf } from './waiting.ts';
+import { untilWireGuard } from './wireguard.ts';
 
 /** Apart from that of role `cluster`: an apply takes away fields of its own manager only. */
 const FIELD_MANAGER = 'tributary-install';
@@ -48,6 +49,7 @@ export async function bring(session: InstallSession, bringing: Bringing): Promis
       await untilNoneNeedsMore(session, namespace, { timeoutMs: bringing.timeoutMs, advice: ADVICE });
       await apply(session, namespace);
     }
+    await untilWireGuard(session, values, bringing.timeoutMs);
   } catch (error) {
     // Whoever interrupts it is to go on with it. Where not even this can be written, it counts as interrupted.
     if (!session.signal.aborted) await record(isReplacement ? 'Failed' : undefined).catch(() => undefined);

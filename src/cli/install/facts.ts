@@ -16,6 +16,7 @@ import { typeOf } from '../../kube/apply.ts';
 import { readText } from '../../kube/read-text.ts';
 import { ignoring } from '../../lib/errors.ts';
 import { ifMissing, listed } from './objects.ts';
+import { gatewaysWithoutWireGuard } from './wireguard.ts';
 import type { InstallSession } from './waiting.ts';
 
 /** A list, and where it is from; empty where nobody tells. */
@@ -36,6 +37,8 @@ export interface ClusterFacts {
   readonly usedNodePorts: readonly number[];
   /** What the caller may not do, of what is to be done. */
   readonly forbidden: readonly string[];
+  /** Nodes whose gateway has found that their kernel has no WireGuard; none where no gateway has asked. */
+  readonly withoutWireGuard: readonly string[];
   /** Kinds of the Prometheus operator that are to be made and that the API server does not serve. */
   readonly unserved: readonly string[];
 }
@@ -55,7 +58,7 @@ const CNIS = [
 ];
 
 export async function factsOf(session: InstallSession, objects: readonly Manifest[]): Promise<ClusterFacts> {
-  const [version, realNodes, ports, cni, forbidden, unserved, kubeadm] = await Promise.all([
+  const [version, realNodes, ports, cni, forbidden, unserved, kubeadm, withoutWireGuard] = await Promise.all([
     versionOf(session),
     readNodes(session),
     nodePorts(session),
@@ -63,6 +66,7 @@ export async function factsOf(session: InstallSession, objects: readonly Manifes
     forbiddenFor(session, objects),
     unservedOf(session, objects),
     kubeadmOf(session),
+    gatewaysWithoutWireGuard(session),
   ]);
   return {
     version,
@@ -73,6 +77,7 @@ export async function factsOf(session: InstallSession, objects: readonly Manifes
     usedNodePorts: ports,
     forbidden,
     unserved,
+    withoutWireGuard,
   };
 }
 

@@ -19,7 +19,7 @@ import { factsOf } from './facts.ts';
 import { helmRelease } from './helm.ts';
 import { checkImage } from './image-check.ts';
 import { found } from './objects.ts';
-import { checkFacts, checkOneProcess, foundValues, planLines } from './plan.ts';
+import { checkFacts, checkOneProcess, checkWireGuard, foundValues, planLines } from './plan.ts';
 import { type SomeValues, VALUE_OPTIONS, valuesOfOptions, valuesOfYaml, wholeValues } from './values.ts';
 import { beforeLine, checkStored, installedOf, storedVersions, valuesAfter } from './versions.ts';
 import type { InstallSession } from './waiting.ts';
@@ -28,6 +28,7 @@ interface InstallArguments {
   readonly chosen: SomeValues;
   readonly isDry: boolean;
   readonly isSure: boolean;
+  readonly isForced: boolean;
   readonly isUpgrade?: boolean;
   readonly timeoutMs: number;
 }
@@ -36,6 +37,7 @@ const OPTIONS: Options = {
   values: { value: 'FILE', text: 'YAML with values, as for the Helm chart', names: 'files' },
   ...VALUE_OPTIONS,
   'dry-run': { text: 'print all objects as YAML, and change nothing' },
+  force: { text: 'take --wireguard kernel although a gateway has found no WireGuard in its kernel' },
   yes: YES,
   timeout: { value: 'DURATION', text: 'how long each role may take to become ready', fallback: '5m' },
 };
@@ -108,6 +110,7 @@ function parse(line: CommandLine): InstallArguments {
     chosen,
     isDry: flags.has('dry-run'),
     isSure: flags.has('yes'),
+    isForced: flags.has('force'),
     timeoutMs: timeoutMsOf(line, '5m'),
   };
 }
@@ -147,6 +150,7 @@ export async function install(args: InstallArguments, session: Session): Promise
   }
   checkFacts(facts);
   checkOneProcess(facts, values);
+  if (!args.isForced) checkWireGuard(facts, values);
   checkStored(await storedVersions(session), objects);
   io.out(`${planLines(facts, values, VERSION).join('\n')}\n`);
   if (!isSure && !(await agreed(session, { question: 'Install this?' }))) {

@@ -53,6 +53,19 @@ export function checkOneProcess(
   );
 }
 
+/** Throws where the tunnels would have no WireGuard at all, as far as gateways have told. */
+export function checkWireGuard(
+  { withoutWireGuard }: Pick<ClusterFacts, 'withoutWireGuard'>,
+  { wireguard, network }: Pick<InstallValues, 'wireguard' | 'network'>,
+): void {
+  if (wireguard !== 'kernel' || !network || withoutWireGuard.length === 0) return;
+  throw new TributaryError(
+    'Conflict',
+    `the gateway has found no WireGuard in the kernel of ${someOf(withoutWireGuard)}, and --wireguard kernel allows nothing else: all ` +
+      'tunnels would end. Choose --wireguard auto, which takes the kernel’s where it has it; or load the module wireguard there, and add --force',
+  );
+}
+
 /** The value that makes no object of this kind. */
 const withoutKind = (kind: string): string =>
   kind === 'PodMonitor' ? '--service-monitor false' : '--prometheus-rule false';

@@ -1,13 +1,13 @@
 import { isConditionTrue } from '../../api/conditions.ts';
 import { LABEL_APP_NAME } from '../../api/manifest.ts';
 import { LABEL_NODE_TYPE } from '../../api/names.ts';
-import { hasTunnels } from '../../api/one-process.ts';
+import { hasTunnels, optionOf } from '../../api/one-process.ts';
 import { GATEWAY_LEASE } from '../../api/own-network.ts';
 import { replicaFailureOf } from '../../api/replica-failure.ts';
 import type { Lease, Node } from '../../api/wire.ts';
 import { type Deployment, type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
-import { gatewayLogs, oneProcess } from '../subjects.ts';
+import { GATEWAY_NAME, gatewayDeployment, gatewayLogs, oneProcess, withoutWireGuard } from '../subjects.ts';
 
 /** Our own pods, the nodes that they are on, and the gateway's Lease. */
 export function agentFindings(facts: Facts): readonly Finding[] {
@@ -16,6 +16,7 @@ export function agentFindings(facts: Facts): readonly Finding[] {
   const ours = itemsOf(lists.deployments).filter(
     ({ metadata }) => metadata.labels?.[LABEL_APP_NAME] === 'tributary',
   );
+  judgeWireGuard(findings, facts);
   for (const deployment of ours) judgeDeployment(findings, deployment);
   const one = oneProcess(facts);
   if (hasTunnels(one)) judgeNodes(findings, itemsOf(lists.nodes));
@@ -110,8 +111,7 @@ function gatewayCure(facts: Facts, isNodeDead: boolean): Cure {
   if (oneProcess(facts) !== undefined)
     return { remedy: 'the log of the one process says why', run: gatewayLogs(facts) };
   const { deployments } = facts.lists;
-  const isThere = itemsOf(deployments).some(({ metadata }) => metadata.name === GATEWAY_NAME);
-  if ('items' in deployments && !isThere)
+  if ('items' in deployments && gatewayDeployment(facts) === undefined)
     return {
       remedy: `no gateway runs, and there is no Deployment ${GATEWAY_NAME}: make it again`,
       run: 'tributary upgrade',
@@ -124,5 +124,22 @@ function gatewayCure(facts: Facts, isNodeDead: boolean): Cure {
   };
 }
 
-/** The Deployment of role `gateway`. */
-const GATEWAY_NAME = 'tributary-gateway';
+/** The tunnels are dead by it, and say nothing better. */
+function judgeWireGuard(findings: Findings, facts: Facts): void {
+  const condition = withoutWireGuard(facts);
+  if (condition === undefined) return;
+  const said = { tried: 'WireGuard at the gateway', cameBack: condition.message };
+  findings.problem(
+    THIS_CLUSTER,
+    said,
+    optionOf(gatewayDeployment(facts), 'wireguard') === 'kernel'
+      ? {
+          remedy: 'load the module wireguard on the node of the gateway, or let wireguard-go take its place',
+          run: 'tributary upgrade --wireguard auto',
+        }
+      : {
+          remedy: 'the container wireguard of the gateway must run: its log says why it does not',
+          run: gatewayLogs(facts),
+        },
+  );
+}

@@ -10,7 +10,7 @@ import type { Condition } from '../../api/wire.ts';
 import { overlaps, tryPrefix } from '../../lib/prefix.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings } from '../finding.ts';
-import { gatewayLogs, titleOfID } from '../subjects.ts';
+import { gatewayLogs, titleOfID, withoutWireGuard } from '../subjects.ts';
 
 export function tunnelFindings(facts: Facts): readonly Finding[] {
   const findings = new Findings('tunnels');
@@ -54,6 +54,8 @@ function judgePackets(findings: Findings, tunnel: Tunnel, { subject, facts }: Ab
 
 /** `udp from A to B:PORT`, both ways: a test, and a firewall's owner, can act on it. */
 function packetCure(tunnel: Tunnel, { reason }: Condition, facts: Facts): Cure {
+  if (withoutWireGuard(facts) !== undefined)
+    return { remedy: 'nothing can come or go: the line "WireGuard at the gateway" says why' };
   const ours = ownEndpoint(facts) ?? 'our gateway';
   const theirs = endpointOf(tunnel) ?? 'the peer';
   switch (reason) {
@@ -89,11 +91,10 @@ function judgeHost(findings: Findings, tunnel: Tunnel, { subject, facts }: About
   if (condition === undefined || condition.status === 'Unknown') return;
   const said = { tried: "links, routes and rules of the gateway's host", cameBack: condition.message };
   if (condition.status === 'True') return findings.ok(subject, said);
+  // It concerns all tunnels, and is told once, before what follows from it.
+  if (condition.reason === REASONS.noWireGuard) return;
   findings.problem(subject, said, {
-    remedy:
-      condition.reason === REASONS.noWireGuard
-        ? 'the container wireguard of the gateway must run: its log says why it does not'
-        : 'the host refuses what the message names; something else on it may hold that',
+    remedy: 'the host refuses what the message names; something else on it may hold that',
     run: gatewayLogs(facts),
   });
 }

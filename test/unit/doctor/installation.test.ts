@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { examine } from '../../../src/doctor/examine.ts';
 import type { Finding } from '../../../src/doctor/finding.ts';
-import { facts, NOW } from './support/facts.ts';
+import { condition, facts, ID, NOW } from './support/facts.ts';
 
 const NETWORK = 'tributary-network';
 const metadata = { namespace: 'tributary-system', name: 'tributary-cluster' };
@@ -78,4 +78,50 @@ test('a gateway without a Deployment cannot be scaled', () => {
     remedy: 'no gateway runs, and there is no Deployment tributary-gateway: make it again',
     run: 'tributary upgrade',
   });
+});
+
+test('a gateway without WireGuard is the first problem, and what follows from it names it', () => {
+  const tunnel = {
+    metadata: { name: ID },
+    spec: { clusterID: ID },
+    status: {
+      conditions: [
+        condition('Connected', 'False', 'NoHandshake'),
+        condition('HostConfigured', 'False', 'WireGuardNotRunning', 'this kernel has no WireGuard'),
+      ],
+    },
+  };
+  const having = (choice: string): unknown[] => {
+    const template = { spec: { containers: [{ args: ['run', 'gateway', '--wireguard', choice] }] } };
+    const gateway = { metadata: { namespace: NETWORK, name: 'tributary-gateway' }, spec: { template } };
+    return examine(facts({ tunnels: [tunnel], deployments: [gateway] })).flatMap((one) =>
+      one.level === 'problem'
+        ? [[one.tried.slice(0, 22), one.cameBack, one.remedy ?? '', one.run ?? '']]
+        : [],
+    );
+  };
+  const because = [
+    expect.stringMatching(/^packets through/u),
+    expect.any(String),
+    'nothing can come or go: the line "WireGuard at the gateway" says why',
+    '',
+  ];
+  expect(having('kernel')).toEqual([
+    [
+      'WireGuard at the gatew',
+      'this kernel has no WireGuard',
+      'load the module wireguard on the node of the gateway, or let wireguard-go take its place',
+      'tributary upgrade --wireguard auto',
+    ],
+    because,
+  ]);
+  expect(having('auto')).toEqual([
+    [
+      'WireGuard at the gatew',
+      'this kernel has no WireGuard',
+      'the container wireguard of the gateway must run: its log says why it does not',
+      'kubectl -n tributary-network logs deployment/tributary-gateway --all-containers --tail=50',
+    ],
+    because,
+  ]);
 });
