@@ -14,6 +14,7 @@ import { type CommandLine, EXIT, wrongForm } from '../command-line.ts';
 import { printYaml } from '../yaml.ts';
 import { timeoutMsOf } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
+import { awaitAgents } from './agents.ts';
 import { bring, type Bringing } from './bring.ts';
 import { factsOf } from './facts.ts';
 import { helmRelease } from './helm.ts';
@@ -29,7 +30,8 @@ interface InstallArguments {
   readonly isDry: boolean;
   readonly isSure: boolean;
   readonly isForced: boolean;
-  readonly isUpgrade?: boolean;
+  /** Of an upgrade: what of `chosen` was not recorded, but is chosen now. */
+  readonly given?: SomeValues;
   readonly timeoutMs: number;
 }
 
@@ -88,7 +90,7 @@ async function upgrade(args: InstallArguments, session: Session): Promise<number
     session.io.out(`from version ${installed.version} to ${VERSION}\n`);
     if (before !== undefined) session.io.out(`${before}\n`);
   }
-  return install({ ...args, isUpgrade: true, chosen: valuesAfter(installed, args.chosen) }, session);
+  return install({ ...args, given: args.chosen, chosen: valuesAfter(installed, args.chosen) }, session);
 }
 
 function parse(line: CommandLine): InstallArguments {
@@ -149,7 +151,7 @@ export async function install(args: InstallArguments, session: Session): Promise
     return EXIT.ok;
   }
   checkFacts(facts);
-  checkOneProcess(facts, values);
+  checkOneProcess(facts, values, args.given !== undefined && args.given.oneProcess === undefined);
   if (!args.isForced) checkWireGuard(facts, values);
   checkStored(await storedVersions(session), objects);
   io.out(`${planLines(facts, values, VERSION).join('\n')}\n`);
@@ -158,7 +160,8 @@ export async function install(args: InstallArguments, session: Session): Promise
     return EXIT.failed;
   }
   await bring(session, { objects, values, timeoutMs, ...(await replacementBy(session, values, timeoutMs)) });
-  const done = args.isUpgrade === true ? 'Upgraded' : 'Installed';
+  await awaitAgents(session, values, timeoutMs);
+  const done = args.given === undefined ? 'Installed' : 'Upgraded';
   io.out(session.pastable(`${done}. To see how it is: tributary status\n`));
   return EXIT.ok;
 }

@@ -40,16 +40,22 @@ export function checkFacts({ version, forbidden, unserved }: ClusterFacts): void
   }
 }
 
-/** Throws where one process would leave nodes without a network. */
+/** Throws where one process would leave nodes without a network. `isRecorded`: nobody has chosen it now. */
 export function checkOneProcess(
   { nodes }: Pick<ClusterFacts, 'nodes'>,
   { oneProcess, network }: Pick<InstallValues, 'oneProcess' | 'network'>,
+  isRecorded: boolean,
 ): void {
   if (!oneProcess || !network || nodes.length <= 1) return;
+  const why =
+    `one process sets up the network of its own node only, and this cluster has ${nodes.length}: ${someOf(nodes.map(({ name }) => name))}. ` +
+    'Pods on the others would reach no peer';
   throw new TributaryError(
     'Conflict',
-    `one process sets up the network of its own node only, and this cluster has ${nodes.length}: ${someOf(nodes.map(({ name }) => name))}. ` +
-      'Pods on the others would reach no peer. Leave --one-process false, or build no tunnels: --network false',
+    isRecorded
+      ? `this installation is recorded with --one-process true. But ${why}. Add --one-process false to give each role a process of ` +
+          'its own; or build no tunnels: add --network false'
+      : `${why}. Leave --one-process false, or build no tunnels: --network false`,
   );
 }
 
@@ -121,7 +127,7 @@ export function planLines(facts: ClusterFacts, values: InstallValues, version: s
   const rows: readonly (readonly [string, string])[] = [
     ['cluster', `${values.clusterName}, Kubernetes ${facts.version}, ${nodes.length} node(s)`],
     ['program', `Tributary ${version}, image ${values.image}`],
-    ['processes', values.oneProcess ? 'one for all roles' : 'one for each role, peer and node'],
+    ['processes', processesLine(values)],
     ['network plug-in', or(cni, 'not known by its name; that is no problem')],
     ['pods', rangesLine(values.podCidrs, pods, '--pod-cidrs')],
     ['Services', rangesLine(values.serviceCidrs, services, '--service-cidrs')],
@@ -130,12 +136,25 @@ export function planLines(facts: ClusterFacts, values: InstallValues, version: s
     [
       'tunnels',
       values.network
-        ? `UDP ${values.wireguardPort} at ${or(values.tunnelEndpoints.join(', '), 'the node of the gateway')}`
+        ? `UDP ${values.wireguardPort} at ${or(values.tunnelEndpoints.join(', '), 'the node of the gateway')}, ${WIREGUARD_WORDS[values.wireguard]}`
         : 'none',
     ],
   ];
   return rows.map(([what, is]) => `  ${what.padEnd(16)} ${is}`);
 }
+
+function processesLine({ oneProcess, agents }: InstallValues): string {
+  if (oneProcess) return 'one for all roles and peers';
+  return agents === 'shared'
+    ? 'one for each role and node, and one for all peers'
+    : 'one for each role, peer and node';
+}
+
+const WIREGUARD_WORDS: Readonly<Record<InstallValues['wireguard'], string>> = {
+  auto: 'WireGuard of the kernel where it has it, else wireguard-go',
+  kernel: 'WireGuard of the kernel only',
+  userspace: 'wireguard-go only',
+};
 
 function rangesLine(
   chosen: readonly string[],

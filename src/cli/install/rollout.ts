@@ -64,6 +64,12 @@ function ofDeployment(object: Of<typeof deployments>): Rollout | undefined {
   return { wanted: object?.spec?.replicas ?? 1, ready, ...present({ failure: replicaFailureOf(object) }) };
 }
 
+/** Whether all pods of a Deployment are of its newest version, and ready. */
+export function isRolledOut(object: Of<typeof deployments>): boolean {
+  const { ready, wanted } = ofDeployment(object) ?? { ready: 0, wanted: 1 };
+  return ready >= wanted;
+}
+
 function ofDaemonSet(object: Of<typeof daemonSets>): Rollout | undefined {
   if (!isSeen(object)) return undefined;
   const {

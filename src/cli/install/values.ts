@@ -14,6 +14,7 @@ import {
   VALUES,
 } from '../../deploy/installation/values.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { nearestOf } from '../../lib/nearest.ts';
 import type { Options } from '../command.ts';
 import { listOf } from '../command-line.ts';
 
@@ -93,13 +94,17 @@ export function checkedSome(
 ): SomeValues {
   const mistakes = Object.entries(values).flatMap(([name, value]) => {
     const field = Object.hasOwn(VALUES, name) ? VALUES[name as ValueName] : undefined;
-    if (field === undefined)
-      return [`${whereOf(name as ValueName)} is no value; there are ${VALUE_NAMES.join(', ')}`];
+    if (field === undefined) return [`${whereOf(name as ValueName)} is no value; ${meantBy(name)}`];
     const wrong = wrongIn(field, value);
     return wrong === undefined ? [] : [`${whereOf(name as ValueName)}: ${wrong}`];
   });
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return values;
+}
+
+function meantBy(name: string): string {
+  const near = nearestOf(name, VALUE_NAMES);
+  return near === undefined ? `there are ${VALUE_NAMES.join(', ')}` : `did you mean ${near}?`;
 }
 
 /** The value and what is wrong with it; undefined: nothing is. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 
-import { pods } from '../../../../src/api/resources.ts';
+import { nodes, pods } from '../../../../src/api/resources.ts';
 import { installCommand, upgradeCommand } from '../../../../src/cli/install/install.ts';
 import type { CliWorld } from '../support/cli-world.ts';
 import { pulled, startCluster, statusOf } from './support/cluster.ts';
@@ -136,4 +136,16 @@ test('where no pod of a role can be made, the wait says why', async () => {
   const { code, err } = await world.run(upgradeCommand, '--yes --timeout 5s');
   expect(code).toBe(1);
   expect(err).toContain('without success: 0 of 1 pods are; FailedCreate: quota. ');
+});
+
+test('one process and a node that was added later: any upgrade says what is recorded, and what to do', async () => {
+  expect(await world.run(installCommand, 'rome --image t:1 --one-process true --yes')).toMatchObject({
+    code: 0,
+  });
+  for (const name of ['a', 'b']) world.seed(nodes, { metadata: { name } });
+  const { code, err } = await world.run(upgradeCommand, '--log-level debug --yes');
+  expect(code).toBe(1);
+  expect(err).toContain('this installation is recorded with --one-process true. But one process sets up');
+  expect((await world.run(upgradeCommand, '--one-process true --yes')).err).toMatch(/^one process sets up/);
+  expect(await world.run(upgradeCommand, '--one-process false --yes')).toMatchObject({ code: 0, err: '' });
 });

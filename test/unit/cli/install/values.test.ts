@@ -47,3 +47,11 @@ test('what a role refuses is told under the name of the value', () => {
     '--pod-cidrs: "10.0.0.0/99" is not a CIDR',
   );
 });
+
+test('a mistyped name of a value is told with the one that was meant', () => {
+  expect(() => valuesOfYaml('oneProces: true', 'f')).toThrow(
+    /^f: oneProces is no value; did you mean oneProcess\?$/,
+  );
+  expect(() => valuesOfYaml('Agents: shared', 'f')).toThrow('did you mean agents?');
+  expect(() => valuesOfYaml('bogus: 1', 'f')).toThrow('bogus is no value; there are image, clusterName, ');
+});
