@@ -9,7 +9,6 @@ import { parseAllDocuments } from 'yaml';
 import { mainModule } from '../../lab/own-program.ts';
 import { installCommand, upgradeCommand } from '../../src/cli/install/install.ts';
 import { uninstallCommand } from '../../src/cli/install/uninstall.ts';
-import { statusCommand } from '../../src/cli/look/status.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { ruleFile } from '../../src/deploy/monitoring/alerts.ts';
 import { OPERATOR_API } from '../../src/deploy/monitoring/monitoring.ts';
@@ -164,10 +163,6 @@ test('a second time nothing changes', async () => {
         !/pods|replicasets|deployments|daemonsets|endpoint|configmaps \S+\/tributary-installation/.test(line),
     ),
   ).toEqual([]);
-  const record = '/api/v1/namespaces/tributary-system/configmaps/tributary-installation';
-  const { data = {} } = (await lab.cluster.api.get<{ data?: Record<string, string> }>(record)) ?? {};
-  expect(Object.keys(data).toSorted()).toEqual(['changeState', 'values', 'version']);
-  expect(data['changeState']).toBe('Finished');
 });
 
 test('an upgrade begins with the values that are installed, and removes what they no longer have', async () => {
@@ -229,65 +224,6 @@ describe('an image that cannot be pulled', () => {
     // The next one still begins with the values that run.
     expect(await run(upgradeCommand, '--yes')).toMatchObject({ code: 0, err: '' });
     expect(await argumentsOf('tributary-cluster')).toContain('tributary:2');
-  });
-});
-
-describe('a change of processes', () => {
-  const SYSTEM_PODS = '/api/v1/namespaces/tributary-system/pods';
-  const level = async (): Promise<string | undefined> => {
-    const object = await lab.cluster.api.get<{ metadata: { labels: Record<string, string> } }>(
-      '/api/v1/namespaces/tributary-system',
-    );
-    return object?.metadata.labels['pod-security.kubernetes.io/enforce'];
-  };
-  interface OwnPod {
-    metadata: { name: string; uid: string; deletionTimestamp?: string };
-    spec: { hostNetwork?: boolean };
-  }
-  const hostPods = async (): Promise<OwnPod[]> => {
-    const list = await lab.cluster.api.get<{ items: OwnPod[] }>(SYSTEM_PODS);
-    return (list?.items ?? []).filter(
-      ({ metadata, spec }) => spec.hostNetwork === true && metadata.deletionTimestamp === undefined,
-    );
-  };
-
-  /** Kills the program itself as soon as it has said this. */
-  async function killedAfter(words: string, ...args: string[]): Promise<void> {
-    const program = spawn(
-      process.execPath,
-      [mainModule(), '--kubeconfig', lab.cluster.kubeconfig, 'upgrade', '--yes', ...args],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    let said = '';
-    program.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-      if (said.includes(words)) program.kill('SIGKILL');
-    });
-    const [, signal] = (await once(program, 'exit')) as [number | null, string | null];
-    expect({ signal, said }).toMatchObject({ signal: 'SIGKILL' });
-  }
-
-  test('killed half-way, its pod still comes again, and it can be repeated', async () => {
-    expect(await run(upgradeCommand, '--one-process', 'true', '--yes')).toMatchObject({ code: 0, err: '' });
-    expect(await level()).toBe('privileged');
-    await killedAfter('rights, fences and Services', '--one-process', 'false');
-    expect(await level()).toBe('privileged');
-    for (const { metadata } of await hostPods()) {
-      await call('DELETE', `${SYSTEM_PODS}/${metadata.name}?gracePeriodSeconds=0`);
-      await awaited('the pod comes again', async () =>
-        (await hostPods()).some((one) => one.metadata.uid !== metadata.uid),
-      );
-    }
-    const status = await run(statusCommand);
-    expect(status.code).toBe(1);
-    expect(status.out).toContain('was not finished');
-    expect(status.out).toMatch(/gateway +missing +tributary-network/);
-    const { code, err, out } = await run(upgradeCommand, '--yes');
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toContain('was not finished: going on with its values');
-    expect([await level(), await hostPods()]).toEqual(['restricted', []]);
-    expect(await argumentsOf('tributary-cluster')).toEqual(expect.arrayContaining(['run', 'cluster']));
-    expect((await run(statusCommand)).out).not.toContain('was not finished');
   });
 });
 
