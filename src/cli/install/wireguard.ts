@@ -21,13 +21,11 @@ import { type InstallSession, mustBe } from './waiting.ts';
 export async function gatewaysWithoutWireGuard(session: InstallSession): Promise<string[]> {
   const all = await listed(session, tunnels);
   if (all.length === 0) return [];
-  const names = [
-    { namespace: NETWORK_NAMESPACE, name: GATEWAY_NAME },
-    { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME },
-  ];
-  // Role `cluster` has no such option, unless it is a part of the one process.
-  const running = await Promise.all(names.map(async (ref) => found(session, deployments, ref)));
-  const choice = running.map((one) => optionOf(one, 'wireguard')).find((one) => one !== undefined);
+  const gateway = await found(session, deployments, { namespace: NETWORK_NAMESPACE, name: GATEWAY_NAME });
+  const one = await found(session, deployments, { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME });
+  // Role `cluster` has no such option, unless it is a part of the one process; a gateway without it decides by itself.
+  const choice =
+    gateway === undefined ? optionOf(one, 'wireguard') : (optionOf(gateway, 'wireguard') ?? 'auto');
   return nodesWithout(all, choice);
 }
 
