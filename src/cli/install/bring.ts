@@ -1,9 +1,9 @@
 /** From objects that are wanted to roles that run, in an order in which it may be killed at any moment and repeated. */
-import { definitions } from '../../api/resources.ts';
-import type { Manifest } from '../../api/manifest.ts';
-import type { ChangeState } from '../../api/installation-record.ts';
-import type { InstallValues } from '../../deploy/installation/values.ts';
 import { timestamp } from '../../api/conditions.ts';
+import type { ChangeState } from '../../api/installation-record.ts';
+import type { Manifest } from '../../api/manifest.ts';
+import { definitions } from '../../api/resources.ts';
+import type { InstallValues } from '../../deploy/installation/values.ts';
 import { typeOf } from '../../kube/apply.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { VERSION } from '../../version.ts';
@@ -40,8 +40,9 @@ export async function bring(session: InstallSession, bringing: Bringing): Promis
   await applyPart(session, 'namespaces', spaces.first);
   // Before the first roles run, there is nothing to go back to.
   const before = isReplacement ? await installedOf(session) : undefined;
+  const since = timestamp(session.clock.now());
   const record = async (state?: ChangeState): Promise<void> =>
-    apply(session, recordOf(bringing, { before, state, since: timestamp(session.clock.now()) }));
+    apply(session, recordOf(bringing, { before, state, since }));
   await record('UnderWay');
   try {
     await bringObjects(session, bringing, before);
