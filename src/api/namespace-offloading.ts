@@ -101,6 +101,8 @@ export interface OffloadedNamespace {
   /** The name that its tenant must have, else it is not used; undefined: any name that the provider chooses. */
   remoteName?: string;
   reflection: readonly ReflectionRule[];
+  /** Its pods there end, and no new ones are to begin. */
+  leaving?: true;
 }
 
 /** Where that namespace stands with the provider: what peering answers. */

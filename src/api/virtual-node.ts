@@ -23,6 +23,8 @@ export interface NamespaceMapping {
   tenantNamespace: string;
   /** Which objects travel beside what is carried across by default. */
   reflection?: ReflectionRule[];
+  /** It is to be taken out: what runs there goes on until somebody ends it, and nothing new is begun. */
+  leaving?: boolean;
 }
 
 /** Where offloaded pods reach the home API server; without it they get no token for it. */

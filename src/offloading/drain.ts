@@ -2,6 +2,7 @@
 import type { OnRemoval } from '../api/namespace-offloading.ts';
 import { ANNOTATION_STRATEGY } from '../api/names.ts';
 import { isControlled, isFinished, isOfDaemonSet } from '../api/pod.ts';
+import { hasBody } from '../api/sent-abroad.ts';
 import type { Pod } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 
@@ -11,14 +12,17 @@ export interface DrainedNodes {
   peers: ReadonlySet<string>;
   /** Of VirtualNodes that keep their mapping (made by hand, or also named by a policy): only pods that the webhook admitted go. */
   byHand: ReadonlySet<string>;
+  /** Those of `peers` whose agent begins no pod of the namespace any more. */
+  closed?: ReadonlySet<string>;
 }
 
 export interface DrainContext {
   nodes: DrainedNodes;
   onRemoval: OnRemoval;
   /**
-   * When the drain began, milliseconds since the epoch. A pod that was created later without the webhook was put there on
-   * purpose: deleting such pods would never end.
+   * When the drain began, milliseconds since the epoch. A pod that was created later without the webhook was sent there by its
+   * own template, and so is its successor: deleting such pods would never end. Once nothing is begun there, only one of them that
+   * began before has to go.
    */
   since: number;
   /** The NamespaceOffloading itself is deleted: admitted pods that have no node yet go, too. */
@@ -39,13 +43,16 @@ export function drainAction(pod: Pod, context: DrainContext): DrainAction {
 /** Whether nobody else would make another one, though one is wanted. */
 export const isMadeAnew = (pod: Pod): boolean => !isControlled(pod) && !isFinished(pod);
 
-function isConcerned({ metadata, spec }: Pod, { nodes, since, isRemoved }: DrainContext): boolean {
+function isConcerned(pod: Pod, { nodes, since, isRemoved }: DrainContext): boolean {
+  const { metadata, spec } = pod;
   const isAdmitted = metadata.annotations?.[ANNOTATION_STRATEGY] !== undefined;
   const nodeName = spec?.nodeName ?? '';
   // It may be bound to virtual nodes only, and would wait forever.
   if (nodeName === '') return isAdmitted && isRemoved;
   if (isAdmitted) return nodes.peers.has(nodeName) || nodes.byHand.has(nodeName);
-  return nodes.peers.has(nodeName) && Date.parse(metadata.creationTimestamp) <= since;
+  if (!nodes.peers.has(nodeName)) return false;
+  const isLate = nodes.closed?.has(nodeName) === true && hasBody(pod);
+  return isLate || Date.parse(metadata.creationTimestamp) <= since;
 }
 
 /** What is drained: a whole cluster, or one of its virtual nodes. Used as a key; neither name contains a slash. */

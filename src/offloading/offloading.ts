@@ -123,9 +123,9 @@ export class Offloading {
     const known = this.#wanted.get(clusterID);
     if (known !== undefined) return known;
     const own = [...this.virtualNodes.list()].filter((one) => providerOf(one) === clusterID);
-    const wanted = [...this.offloadings.list()]
-      .filter((offloading) => this.#isWanted(offloading, clusterID, own))
-      .map(wantedOf);
+    const wanted = [...this.offloadings.list()].flatMap((offloading) =>
+      this.#wantedAt(offloading, clusterID, own),
+    );
     this.#wanted.set(clusterID, wanted);
     return wanted;
   }
@@ -202,16 +202,22 @@ export class Offloading {
     return this.#view.selectedBy(offloading);
   }
 
-  #isWanted(offloading: NamespaceOffloading, clusterID: string, own: readonly VirtualNode[]): boolean {
+  #wantedAt(
+    offloading: NamespaceOffloading,
+    clusterID: string,
+    own: readonly VirtualNode[],
+  ): OffloadedNamespace[] {
     const { uid, finalizers = [] } = offloading.metadata;
-    if (this.#view.isInEffect(offloading) && own.some((one) => isSelected(offloading, one))) return true;
+    if (this.#view.isInEffect(offloading) && own.some((one) => isSelected(offloading, one))) {
+      return [wantedOf(offloading)];
+    }
     // Being drained: the mapping stays until the pods have ended, and is not made again where it is already gone.
-    return (
+    const isLeaving =
       finalizers.includes(FINALIZER_OFFLOADING) &&
       clustersIn(offloading).includes(clusterID) &&
       !this.#drains.isEmpty(uid, clusterID) &&
-      own.some(({ spec }) => looksAfter({ spec }, namespaceOf(offloading)))
-    );
+      own.some(({ spec }) => looksAfter({ spec }, namespaceOf(offloading)));
+    return isLeaving ? [{ ...wantedOf(offloading), leaving: true }] : [];
   }
 
   #makeController(): Controller {

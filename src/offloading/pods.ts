@@ -1,6 +1,7 @@
 import type { EventReason } from '../api/reasons/events.ts';
 import type { LabelSelector } from '../api/label-selector.ts';
 import { pods } from '../api/resources.ts';
+import { isKeptAway } from '../api/sent-abroad.ts';
 import type { Pod } from '../api/wire.ts';
 import { aboutPod } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
@@ -37,6 +38,8 @@ export interface DrainResult {
   pods: Pod[];
   /** Those that a PodDisruptionBudget holds up. */
   held: readonly Held[];
+  /** Those that stay, and do not run: their own templates send them to virtual nodes. */
+  keptAway: readonly Pod[];
 }
 
 const PAGE = 500;
@@ -56,13 +59,18 @@ export class NamespacePods {
 
   /** Ends the pods that have to go, as their budgets allow: one pass, which does not wait. */
   async drain({ namespace, signal, ...options }: DrainOptions): Promise<DrainResult> {
-    const going = await this.#select(namespace, signal, (pod) => drainAction(pod, options) !== 'Stay');
-    if (options.isTerminating) return { pods: going, held: [] };
+    const isGoing = (pod: Pod): boolean => drainAction(pod, options) !== 'Stay';
+    const isStuck = (pod: Pod): boolean =>
+      options.isRemoved && !isGoing(pod) && isStuckAway(pod, options.nodes);
+    const found = await this.#select(namespace, signal, (pod) => isGoing(pod) || isStuck(pod));
+    const going = found.filter(isGoing);
+    if (options.isTerminating) return { pods: going, held: [], keptAway: [] };
     const fresh = going.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const answers = await eachAtOnce(fresh, AT_ONCE, async (pod) =>
       this.#tryDrainOne(pod, { ...options, signal }),
     );
-    return { pods: going, held: answers.filter((answer) => answer !== undefined) };
+    const held = answers.filter((answer) => answer !== undefined);
+    return { pods: going, held, keptAway: found.filter((pod) => !isGoing(pod)) };
   }
 
   /** Stores that a pod is made anew at home, once its budget lets it end. What is in the way is told on it. */
@@ -144,6 +152,10 @@ export class NamespacePods {
     return found;
   }
 }
+
+/** Without the webhook, on a node from which the namespace goes, or still on the way there. */
+const isStuckAway = (pod: Pod, { peers }: DrainContext['nodes']): boolean =>
+  isKeptAway(pod) && peers.has(pod.spec?.nodeName ?? [...peers][0] ?? '');
 
 const notYet = (error: unknown): string =>
   `cannot be brought home, and is tried again: ${errorMessage(error)}`;

@@ -8,6 +8,7 @@ import {
   namespaceOffloadings,
   type OffloadedCluster,
 } from '../api/namespace-offloading.ts';
+import { homeAdvice } from '../api/sent-abroad.ts';
 import type { Condition, Pod } from '../api/wire.ts';
 import type { ReconcileResult } from '../kube/controller.ts';
 import { type Held, heldText } from '../kube/evictions.ts';
@@ -37,14 +38,23 @@ interface ReconcilerOptions extends OffloadingParts {
 
 /** What the other side has to do is waited for at most so long. */
 const DRAIN_LIMIT_MS = 120_000;
+/** Agents confirm for at most so long that they begin nothing more in a namespace; then its pods are ended nevertheless. */
+const CLOSE_LIMIT_MS = 10_000;
 /** Beyond that limit a pod gets the grace period that it asked for, but at most this. */
 const MAX_GRACE_MS = 600_000;
+
+interface StatusFacts {
+  held?: readonly Held[];
+  keptAway?: readonly Pod[];
+  home?: HomeLook | undefined;
+  signal: AbortSignal;
+}
 
 interface LeftBehind {
   /** Clusters that still have the mapping. */
   mapped: readonly string[];
-  /** Pods that have not ended. */
-  count: number;
+  /** Those that have not ended. */
+  pods: readonly Pod[];
   isRemaking: boolean;
 }
 
@@ -101,7 +111,7 @@ export class Reconciler {
     const present = [...clusters, ...view.siblingsLeftBy(offloading)];
     drains.set(uid, present);
     // A place that was empty once stays so: pods that somebody puts there afterwards are not ours to end.
-    const full = present.filter((place) => !drains.isEmpty(uid, place));
+    const full = present.filter((place) => !drains.isEmpty(uid, place) && this.#isClosed(offloading, place));
     const since = drains.latestSince(uid, full);
     const remaining =
       full.length === 0
@@ -112,6 +122,13 @@ export class Reconciler {
       const emptyMs = drains.emptyForMs(uid, place);
       return emptyMs === undefined || (view.isMapped(namespace, place) && emptyMs < DRAIN_LIMIT_MS);
     });
+  }
+
+  /** What ends first would begin there again. */
+  #isClosed(offloading: NamespaceOffloading, place: string): boolean {
+    const { view, drains, clock } = this.#options;
+    const lastedMs = clock.now() - drains.latestSince(offloading.metadata.uid, [place]);
+    return lastedMs >= CLOSE_LIMIT_MS || !view.mayBegin(namespaceOf(offloading), place);
   }
 
   async #drain(
@@ -152,8 +169,13 @@ export class Reconciler {
     const clusters = [...new Set([...clustersIn(offloading), ...view.selectedBy(offloading).map(clusterOf)])];
     drains.set(uid, clusters);
     const since = Date.parse(deletionTimestamp);
+    if (!view.isTerminating(namespace) && clusters.some((cluster) => !this.#isClosed(offloading, cluster))) {
+      await this.#writeStatus(offloading, view.entries(offloading, clustersIn(offloading)), { signal });
+      return { requeueAfterMs: LOOK_MS };
+    }
     const drain = await this.#drain(offloading, clusters, { since, isRemoved: true, signal });
-    const { pods: remaining, held } = drain;
+    const { pods: remaining, held, keptAway } = drain;
+    this.#tellKept(offloading, keptAway);
     const limitMs = DRAIN_LIMIT_MS + (remaining.length > 0 ? budgetsForMs : 0) + graceMs(remaining);
     const isOverdue = this.#ages.ageMs(uid, since) >= limitMs;
     this.#setEmpty(offloading, clusters, isOverdue ? [] : remaining);
@@ -162,17 +184,18 @@ export class Reconciler {
     const isRemaking = pods.isRemaking(namespace) && !view.isTerminating(namespace);
     const isDone = remaining.length === 0 && mapped.length === 0 && !isRemaking;
     if (!isDone && !isOverdue) {
-      await this.#writeStatus(offloading, view.entries(offloading, clustersIn(offloading)), { held, signal });
+      const entries = view.entries(offloading, clustersIn(offloading));
+      await this.#writeStatus(offloading, entries, { held, keptAway, signal });
       return { requeueAfterMs: LOOK_MS };
     }
-    if (!isDone) this.#tellLeft(offloading, { mapped, count: remaining.length, isRemaking });
+    if (!isDone) this.#tellLeft(offloading, { mapped, pods: remaining, isRemaking });
     const ours = { finalizer: FINALIZER_OFFLOADING, signal };
     await removeFinalizer(client, namespaceOffloadings, offloading, ours);
     return {};
   }
 
   #tellLeft(offloading: NamespaceOffloading, left: LeftBehind): void {
-    const { mapped, count, isRemaking } = left;
+    const { mapped, pods, isRemaking } = left;
     const { events, log } = this.#options;
     const entries = offloading.status?.clusters ?? [];
     const where = mapped.map((cluster) => {
@@ -181,10 +204,10 @@ export class Reconciler {
     });
     const what = [
       ...(where.length > 0 ? [`still mapped: ${where.join(', ')}`] : []),
-      ...(count > 0 ? [`pods that have not ended: ${count}`] : []),
+      ...(pods.length > 0 ? [`pods that have not ended: ${pods.length} (${someNames(pods)})`] : []),
       ...(isRemaking ? ['pods that are still to be made anew here'] : []),
     ].join('; ');
-    const message = `not waited for any longer; ${what}. What is left at a provider that does not answer goes when its peering ends`;
+    const message = `not waited for any longer; ${what}. What is left over there goes when the peering ends`;
     events.event(subjectOf(offloading), 'Warning', 'LeftBehind', message);
     const namespace = namespaceOf(offloading);
     log.warn('an offloaded namespace was not given back in time', { namespace, left: what });
@@ -193,7 +216,7 @@ export class Reconciler {
   async #writeStatus(
     offloading: NamespaceOffloading,
     entries: readonly OffloadedCluster[],
-    { held = [], home, signal }: { held?: readonly Held[]; home?: HomeLook | undefined; signal: AbortSignal },
+    { held = [], keptAway = [], home, signal }: StatusFacts,
   ): Promise<void> {
     const { client, clock, view } = this.#options;
     const { spec, status = {}, metadata } = offloading;
@@ -210,6 +233,7 @@ export class Reconciler {
       isEnding,
       generation,
       held: held.map(heldText),
+      keptAway: keptAwayText(keptAway),
       atHome: spec.podStrategy === 'Remote' && home?.count ? home.condition.message : undefined,
     });
     const wanted = {
@@ -230,6 +254,12 @@ export class Reconciler {
     const patch = { type: 'merge', body } as const;
     await client.patch(namespaceOffloadings, metadata, patch, { subresource: 'status', signal });
     this.#tell(offloading, ready, clusters);
+  }
+
+  #tellKept(offloading: NamespaceOffloading, keptAway: readonly Pod[]): void {
+    const message = keptAwayText(keptAway);
+    if (message === undefined) return;
+    this.#options.events.event(subjectOf(offloading), 'Warning', 'KeptAwayByTemplate', message);
   }
 
   #tell(
@@ -258,6 +288,20 @@ const withUnusual = (
       ? withoutCondition(conditions, NAMESPACE_OFFLOADING_CONDITIONS[name])
       : withCondition(conditions, wanted, now);
   }, before);
+
+const NAMED = 5;
+
+const someNames = (pods: readonly Pod[]): string =>
+  pods
+    .slice(0, NAMED)
+    .map(({ metadata }) => metadata.name)
+    .join(', ') + (pods.length > NAMED ? ', ...' : '');
+
+function keptAwayText([first, ...others]: readonly Pod[]): string | undefined {
+  if (first === undefined) return undefined;
+  const more = others.length === 0 ? '' : `; ${others.length} more wait like it`;
+  return `pod ${first.metadata.name} waits for a virtual node and does not run, since its template sends it there. To run it at home, ${homeAdvice(first)}${more}`;
+}
 
 /** Whether any of these pods is on those nodes. A pod without a node may still get to any of them. */
 function isIn({ peers, byHand }: DrainedNodes, remaining: readonly Pod[]): boolean {

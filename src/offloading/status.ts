@@ -195,6 +195,8 @@ interface ReadyFacts {
   generation?: number | undefined;
   /** Why pods do not come home yet, one phrase for each pod. */
   held?: readonly string[];
+  /** Which pods cannot come home before somebody changes their templates. */
+  keptAway?: string | undefined;
   /** Which pods are on real nodes although they must not be. */
   atHome?: string | undefined;
 }
@@ -230,7 +232,7 @@ export const subjectOf = (
 
 /** The condition Ready. Clusters that are being drained do not count. Pure. */
 export function readyCondition(facts: ReadyFacts): ReadyCondition {
-  const { clusters, refusal, isEnding = false, generation, held = [], atHome } = facts;
+  const { clusters, refusal, isEnding = false, generation, held = [], keptAway, atHome } = facts;
   const of = (reason: NamespaceOffloadingReason, message: string): ReadyCondition => ({
     type: NAMESPACE_OFFLOADING_CONDITIONS.ready,
     status: FINE.has(reason) ? 'True' : 'False',
@@ -241,7 +243,11 @@ export function readyCondition(facts: ReadyFacts): ReadyCondition {
   if (isEnding) {
     const [first] = held;
     const waits = first === undefined ? '' : `; waits for ${held.length} of them, one is ${first}`;
-    return of(REASONS.ending, `pods come home, then the namespaces over there are given back${waits}`);
+    const stuck = keptAway === undefined ? '' : `; ${keptAway}`;
+    return of(
+      REASONS.ending,
+      `pods come home, then the namespaces over there are given back${waits}${stuck}`,
+    );
   }
   if (refusal !== undefined) return of(REASONS.systemNamespace, refusal);
   const current = clusters.filter(({ phase }) => phase !== 'Ending');

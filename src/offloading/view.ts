@@ -1,4 +1,5 @@
 import { isClusterNamespace } from '../api/cluster-namespaces.ts';
+import { isConditionTrue } from '../api/conditions.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import { FINALIZER_OFFLOADING, LABEL_OFFLOADING_ORIGIN, LABEL_PEER, LABEL_PROVIDER } from '../api/names.ts';
 import {
@@ -8,7 +9,7 @@ import {
   OFFLOADING_NAME,
 } from '../api/namespace-offloading.ts';
 import { nodeLabelsOf, nodeNameOf } from '../api/node-labels.ts';
-import type { VirtualNode } from '../api/virtual-node.ts';
+import { type NamespaceMapping, VIRTUAL_NODE_CONDITIONS, type VirtualNode } from '../api/virtual-node.ts';
 import type { KubeObject, Pod } from '../api/wire.ts';
 import { type DrainedNodes, isMadeAnew, partsOf, placeOf } from './drain.ts';
 import { statusEntry } from './status.ts';
@@ -40,6 +41,13 @@ export const looksAfter = (
   [...(spec.namespaces ?? []), ...(status?.namespaces ?? [])].some(
     (mapping) => mapping.homeNamespace === homeNamespace,
   );
+
+/** Whether its agent says that it begins no pods of that home namespace any more, and has not been asked otherwise since. */
+function isLeaving({ spec, status }: VirtualNode, homeNamespace: string): boolean {
+  const isOfIt = (mapping: NamespaceMapping): boolean => mapping.homeNamespace === homeNamespace;
+  const said = status?.namespaces?.find(isOfIt);
+  return said?.leaving === true && (spec.namespaces?.find(isOfIt) ?? said).leaving === true;
+}
 
 /** Why a namespace never leaves this cluster; undefined: it may. Pure. */
 export function whyNotOffloadable({ metadata }: KubeObject, systemNamespace: string): string | undefined {
@@ -173,6 +181,20 @@ export class View {
     );
   }
 
+  /**
+   * Whether pods of the namespace may still be begun in that cluster: the agent of one of its virtual nodes has not confirmed, in
+   * its status, that the namespace leaves. One that is not Ready confirms nothing, and is not waited for.
+   */
+  mayBegin(namespace: string, place: string): boolean {
+    if (!this.isMapped(namespace, place)) return false;
+    return this.virtualNodesOf(partsOf(place).cluster).some(
+      (one) =>
+        looksAfter({ spec: one.spec }, namespace) &&
+        isConditionTrue(one.status?.conditions, VIRTUAL_NODE_CONDITIONS.ready) &&
+        !isLeaving(one, namespace),
+    );
+  }
+
   /** Clusters in its status that are no longer selected. */
   leftBy(offloading: NamespaceOffloading): string[] {
     const current = this.isInEffect(offloading)
@@ -224,6 +246,7 @@ export class View {
   nodesOf(offloading: NamespaceOffloading, places: readonly string[]): DrainedNodes {
     const peers = new Set<string>();
     const byHand = new Set<string>();
+    const closed = new Set<string>();
     for (const { cluster, virtualNode } of places.map(partsOf)) {
       const all = this.virtualNodesOf(cluster);
       const known = all.filter(({ metadata }) => (virtualNode ?? metadata.name) === metadata.name);
@@ -234,8 +257,10 @@ export class View {
       for (const name of [...known.map(nodeNameOf), ...former]) {
         (isPeer ? peers : byHand).add(name);
       }
+      const namespace = namespaceOf(offloading);
+      for (const one of known.filter((it) => isLeaving(it, namespace))) closed.add(nodeNameOf(one));
     }
-    return { peers, byHand };
+    return { peers, byHand, closed };
   }
 }
 

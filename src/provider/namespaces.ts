@@ -1,4 +1,5 @@
 import { LABEL_PROVIDER } from '../api/names.ts';
+import { isRefusedForGood } from '../api/sent-abroad.ts';
 import { DEFAULT_REFLECTION, type ReflectionRule } from '../api/reflection.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
@@ -68,6 +69,13 @@ export class OffloadedNamespaces {
     return mapping !== undefined && includesMapping(this.#options.virtualNode()?.spec.namespaces, mapping);
   }
 
+  /** False also from the moment that it is to be taken out, while its pods still end. */
+  isAccepting(homeNamespace: string): boolean {
+    const asked = this.#options.virtualNode()?.spec.namespaces;
+    const isLeaving = asked?.some((mapping) => mapping.homeNamespace === homeNamespace && mapping.leaving);
+    return isLeaving !== true && this.isAsked(homeNamespace);
+  }
+
   /**
    * A pod may be begun only where the VirtualNode's status already names its namespace: else a namespace that is
    * taken out again while no agent runs would leave remote pods that nobody knows of.
@@ -120,8 +128,14 @@ export class OffloadedNamespaces {
     return tenant.holdsCopies((kind) => this.#options.siblings.heirOf(tenant.mapping, kind) !== 'Others');
   }
 
+  /** A pod that was refused for good has nothing over there, and its template may bring it back for ever. */
   #hasBound(homeNamespace: string): boolean {
-    return Iterator.from(this.#options.homePods.keys()).some((key) => key.startsWith(`${homeNamespace}/`));
+    const { homePods } = this.#options;
+    return Iterator.from(homePods.keys()).some((key) => {
+      if (!key.startsWith(`${homeNamespace}/`)) return false;
+      const pod = homePods.get(key);
+      return pod !== undefined && !isRefusedForGood(pod);
+    });
   }
 }
 

@@ -92,6 +92,11 @@ const namespaceMapping: Schema = objectOf<NamespaceMapping>(
         'namespaces in one would mix objects of the same name.',
     ),
     reflection: unvalidated(reflectionRules),
+    leaving: {
+      type: 'boolean',
+      description:
+        'It is to be taken out: what runs there goes on until somebody ends it, and nothing new is begun there.',
+    },
   },
 );
 

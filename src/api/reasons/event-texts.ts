@@ -237,12 +237,16 @@ export const EVENT_TEXTS: EventTexts = {
     ),
   },
   NamespaceOffloading: {
+    KeptAwayByTemplate: warning(
+      'It was removed, and pods of the namespace ask for virtual nodes themselves. They wait there and do not run.',
+      'Take out of the pod template what the message names.',
+    ),
     KeptHome: news(
       'A foreign cluster is away, and `whenAway` has `to: Home`: new pods of the namespace, but those with claims, are kept on real nodes until the time in `status.heldOff`, also where it says `Remote`.',
     ),
     LeftBehind: warning(
-      'It was removed, and the other side did not answer in time, or somebody else names the namespace, too.',
-      'Nothing: it goes with the peering. Or take the name out of the AcceptancePolicy or ForeignCluster.',
+      'It was removed, and what it has over there did not end in time.',
+      'Look at the pods that the message names. What is left over there goes with the peering.',
     ),
   },
   VirtualNode: {

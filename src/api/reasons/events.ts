@@ -68,7 +68,7 @@ export interface EventReasons {
     | 'PodNotKept'
     | 'PodRecreated'
     | 'ResultKept';
-  NamespaceOffloading: 'KeptHome' | 'LeftBehind';
+  NamespaceOffloading: 'KeptAwayByTemplate' | 'KeptHome' | 'LeftBehind';
   VirtualNode: 'AgentStandsBy' | 'ForeignClusterRestored' | 'HomeRestored' | 'LessRoom' | 'RemotePodLost';
   ForeignCluster: 'TunnelDown' | 'TunnelUp';
   Advertisement:

@@ -21,6 +21,15 @@ interface DesiredSources {
 export const isNamed = ({ policy, namespaces }: BorrowingIntent, homeNamespace: string): boolean =>
   namespaces.includes(homeNamespace) || (policy?.spec.namespaces ?? []).includes(homeNamespace);
 
+/** What people name by other means stays open, whoever else leaves it. */
+const stillNamed = (
+  { leaving, ...one }: OffloadedNamespace,
+  intent: BorrowingIntent,
+): OffloadedNamespace => ({
+  ...one,
+  ...(leaving === true && !isNamed(intent, one.homeNamespace) && { leaving }),
+});
+
 /** What people have named here. Whatever a provider maps beyond these is not used. Pure. */
 export function desiredNamespaces({
   intent,
@@ -43,7 +52,7 @@ export function desiredNamespaces({
       .slice(0, MAX_LENT_NAMESPACES)
       .toSorted(),
     leftOut: [...asked].filter((name) => !mayOffload(name)).toSorted(),
-    offloaded: new Map(offloaded.map((one) => [one.homeNamespace, one])),
+    offloaded: new Map(offloaded.map((one) => [one.homeNamespace, stillNamed(one, intent)])),
   };
 }
 
@@ -74,11 +83,14 @@ export const mappingsOf = (
 ): NamespaceMapping[] =>
   used.map(({ homeNamespace, tenantNamespace }) => {
     // With the default that the API server fills in; otherwise they would always differ.
-    const rules = (offloaded.get(homeNamespace)?.reflection ?? []).map(({ group = '', ...rule }) => ({
-      group,
-      ...rule,
-    }));
-    return { homeNamespace, tenantNamespace, ...(rules.length > 0 && { reflection: rules }) };
+    const { reflection = [], leaving } = offloaded.get(homeNamespace) ?? {};
+    const rules = reflection.map(({ group = '', ...rule }) => ({ group, ...rule }));
+    return {
+      homeNamespace,
+      tenantNamespace,
+      ...(rules.length > 0 && { reflection: rules }),
+      ...(leaving && { leaving }),
+    };
   });
 
 /** What the agents look after: what they are asked for, and what they have not given up yet. */

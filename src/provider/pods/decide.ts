@@ -176,16 +176,27 @@ function decideTerminal(situation: Situation, home: Pod): Action {
 }
 
 function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
-  const { context, contact, held } = situation;
+  const { context, contact, held, accepting } = situation;
   // Out of contact the cached status is outdated; whoever marks pods of a lost node must not be overruled.
   if (!contact || context === undefined) return outOfContact(situation, home);
   if (isUnfinishedResult(remote)) return NOTHING;
+  // It was asked for before the namespace began to leave. What runs goes on; this does not run yet.
+  if (!accepting && isUnbegun(home, remote)) {
+    return { do: 'deleteRemote', remote, gracePeriodSeconds: FORCED_GRACE_SECONDS };
+  }
   if (!held && remote.metadata.deletionTimestamp === undefined && !isFinished(remote)) {
     const change = nextChange(home, remote, context);
     if (change !== undefined) return { do: 'change', home, remote, change };
   }
   return mirror(situation, home, remote);
 }
+
+const isUnbegun = (home: Pod, remote: Pod): boolean =>
+  !hasRun(home) &&
+  !isFinished(home) &&
+  remote.status?.startTime === undefined &&
+  !isFinished(remote) &&
+  remote.metadata.deletionTimestamp === undefined;
 
 /** That packets do not get there is known here, even when the foreign cluster is silent, and so are pods that run here. */
 function outOfContact({ remote, context, now }: Situation, home: Pod): Action {

@@ -131,7 +131,7 @@ export class PodReconciler {
       remote,
       node: node(),
       context: context(namespace),
-      accepting: namespaces.isAsked(namespace),
+      accepting: namespaces.isAccepting(namespace),
       contact: contact() && namespaces.isRecorded(namespace) && isKnown(tenant, home),
       // Most looks do not ask.
       get references() {

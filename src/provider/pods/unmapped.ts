@@ -5,6 +5,7 @@ import {
   LABEL_PROVIDER,
   OFFLOADED_REASONS,
 } from '../../api/names.ts';
+import { asksForItself, homeAdvice } from '../../api/sent-abroad.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { Refusal } from './refusal.ts';
@@ -36,7 +37,7 @@ export function refusalUnmapped(
   const { namespace = '', annotations = {} } = home.metadata;
   const { namespaceNotOffloaded, namespaceBeingMade } = OFFLOADED_REASONS;
   if (isLeaving) {
-    const message = `namespace "${namespace}" leaves ${cluster}, so nothing is begun there`;
+    const message = `namespace "${namespace}" leaves ${cluster}, so nothing is begun there${toRunHome(home)}`;
     return { reason: namespaceNotOffloaded, message };
   }
   if (!isPeered) {
@@ -48,6 +49,12 @@ export function refusalUnmapped(
     const message = `namespace "${namespace}" is being made by ${cluster}, and the pod waits for it; if that lasts: kubectl -n ${namespace} describe namespaceoffloading`;
     return { reason: namespaceBeingMade, message };
   }
-  const message = `namespace "${namespace}" is not offloaded to ${cluster}; if it is to be: kubectl label namespace ${namespace} ${LABEL_OFFLOAD}=true`;
+  const message = `namespace "${namespace}" is not offloaded to ${cluster}; if it is to be: kubectl label namespace ${namespace} ${LABEL_OFFLOAD}=true${toRunHome(home)}`;
   return { reason: namespaceNotOffloaded, message };
 }
+
+/** The scheduler has sent it here by what it says itself. One that the webhook has let in comes home by others. */
+const toRunHome = (home: Pod): string =>
+  home.metadata.annotations?.[ANNOTATION_STRATEGY] === undefined && asksForItself(home)
+    ? `. To run it at home, ${homeAdvice(home)}`
+    : '';

@@ -1,4 +1,5 @@
-import type { Ingress } from '../../api/wire.ts';
+import { isRefusedForGood } from '../../api/sent-abroad.ts';
+import type { Ingress, Pod } from '../../api/wire.ts';
 import { podKey, referenceKey, tokenKey } from '../home-pods.ts';
 import type { Wired } from '../wired.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
@@ -9,11 +10,14 @@ import { mirrorKey } from './mirror.ts';
 import { serviceKind } from './services.ts';
 import type { Tenant, TenantListener } from '../tenants.ts';
 
+/** As far as the pod goes: it needs nothing over there, and has nothing. */
+const isNothingThere = (pod: Pod | undefined): boolean => pod === undefined || isRefusedForGood(pod);
+
 /** When the network changes, so do addresses and readiness: of pods, of the Node, and of what is mirrored. */
 export function connectMirror(provider: Wired): void {
   const { network, controllers, homePods, tenants, nodeName } = provider;
-  homePods.onChange((key, current) => {
-    if (current === undefined) wakeDraining(provider, key);
+  homePods.onChange((key, current, previous) => {
+    if (isNothingThere(current) && !isNothingThere(previous)) wakeDraining(provider, key);
   });
   network.onChange(() => {
     controllers.node.add(nodeName);

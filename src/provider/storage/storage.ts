@@ -210,7 +210,7 @@ export class Storage implements Component {
         owner: this.#owner,
         nodeLabel: this.#nodeLabel,
       },
-      accepting: namespaces.isAsked(namespace),
+      accepting: namespaces.isAccepting(namespace),
       contact: contact() && namespaces.isRecorded(namespace) && this.#isSynced(sides),
     };
     return { situation, sides };

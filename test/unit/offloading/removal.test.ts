@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { namespaceOffloadings } from '../../../src/api/namespace-offloading.ts';
 import { pods } from '../../../src/api/resources.ts';
+import { virtualNodes } from '../../../src/api/virtual-node.ts';
 import { deepEqual } from '../../../src/lib/equality.ts';
 import { OffloadWorld } from './support/offload-world.ts';
 
@@ -206,5 +207,97 @@ describe('a namespace that a policy names, too', () => {
     );
     expect(await world.podNames()).toEqual(['by-policy@milan']);
     expect(await world.mappings('milan')).toEqual(['shop']);
+  });
+});
+
+describe('pods that their own template sends to the virtual node', () => {
+  const LEAVING = { homeNamespace: 'shop', tenantNamespace: 'shop-there', leaving: true };
+  const REFUSED = {
+    phase: 'Pending',
+    conditions: [{ type: 'tributary.dev/Offloaded', status: 'False', reason: 'NamespaceNotOffloaded' }],
+  };
+  const ASKING = { nodeSelector: { 'tributary.dev/virtual-node': 'milan' } };
+  const begun = async (): Promise<void> => {
+    await world.virtualNode('milan', 'milan');
+    await world.start();
+    await world.offload();
+    await world.untilReady('AsExpected');
+    await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
+  };
+  /** A pod as the next one of its controller is. */
+  const next = async (name: string, status: object): Promise<void> => {
+    await world.client.create(pods, {
+      metadata: { name, namespace: 'shop', ...OWNED },
+      spec: { containers: [{ name: 'app', image: 'app' }], nodeName: 'milan', ...ASKING },
+    });
+    const body = { status };
+    await world.client.patch(
+      pods,
+      { name, namespace: 'shop' },
+      { type: 'merge', body },
+      { subresource: 'status' },
+    );
+  };
+  const evictions = (): number => world.api.count(/POST .*eviction/);
+
+  test('none is ended before its agent has confirmed that it begins no more there', async () => {
+    await begun();
+    world.dead.add('milan');
+    await world.pod('old', 'milan', OWNED);
+    await world.remove();
+    await world.until('it is ending', async () => (await world.phases()).includes('milan Ending Ending'));
+    await world.clock.advance(5000);
+    expect(evictions()).toBe(0);
+    world.dead.delete('milan');
+    await world.until('ended', () => evictions() > 0);
+    await world.untilGone();
+    expect(await world.podNames()).toEqual([]);
+  });
+
+  test('an agent that confirms nothing is waited for ten seconds', async () => {
+    await begun();
+    world.dead.add('milan');
+    await world.pod('old', 'milan', OWNED);
+    await world.remove();
+    await world.until('ended', () => evictions() > 0, 15_000);
+  });
+
+  test('one that was refused stays, is named with what to change, and delays nothing', async () => {
+    await begun();
+    await world.pod('old', 'milan', { ...OWNED, finalizers: ['test/wait'] });
+    await world.remove();
+    await world.until('ended', () => evictions() > 0);
+    await world.clock.advance(1000);
+    await next('new', REFUSED);
+    const advice =
+      'take the nodeSelector tributary.dev/virtual-node out of the pod template of ReplicaSet web';
+    await world.until('named', async () => {
+      const offloading = await world.get();
+      return offloading?.status?.conditions?.[0]?.message.includes(advice) === true;
+    });
+    expect(hasEvent(world, `KeptAwayByTemplate: pod new waits for a virtual node`)).toBe(true);
+    const began = world.clock.now();
+    const freed = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
+    await world.client.patch(pods, { name: 'old', namespace: 'shop' }, freed);
+    await world.untilGone();
+    expect(world.clock.now() - began).toBeLessThan(10_000);
+    expect(await world.podNames()).toEqual(['new@milan']);
+    expect(hasEvent(world, 'LeftBehind')).toBe(false);
+  });
+
+  test('one that began before the agent had heard of it is ended, too', async () => {
+    await begun();
+    await world.pod('old', 'milan', { ...OWNED, finalizers: ['test/wait'] });
+    await world.remove();
+    await world.until('confirmed', async () => {
+      const { status } = await world.client.get(virtualNodes, { name: 'milan' });
+      return deepEqual(status?.namespaces, [LEAVING]);
+    });
+    await world.clock.advance(1000);
+    await next('late', { phase: 'Running', startTime: new Date(world.clock.now()).toISOString() });
+    await world.until('it is gone', async () => !(await world.podNames()).includes('late@milan'));
+    const freed = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
+    await world.client.patch(pods, { name: 'old', namespace: 'shop' }, freed);
+    await world.untilGone();
   });
 });

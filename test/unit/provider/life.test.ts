@@ -1,5 +1,8 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { secrets } from '../../../src/api/resources.ts';
+import type { NamespaceMapping, VirtualNodeStatus } from '../../../src/api/virtual-node.ts';
+import type { PodStatus } from '../../../src/api/wire.ts';
+import { deepEqual } from '../../../src/lib/equality.ts';
 import { STOPPED } from './support/foreign-kubelet.ts';
 import { World } from './support/world.ts';
 
@@ -183,4 +186,55 @@ test('a refusal names the field and the SharingPolicy of the provider', async ()
   const said = `${message} (podSecurity of the provider's SharingPolicy "guests")`;
   expect(world.status('web')).toMatchObject({ message: expect.stringContaining(said) });
   expect(world.events).toEqual([expect.stringContaining(said)]);
+});
+
+describe('a namespace that is taken out', () => {
+  const VIRTUAL_NODES = 'virtualnodes.tributary.dev';
+  const set = (namespaces: readonly NamespaceMapping[]): void => {
+    const { storage } = world.home;
+    const known = storage.get(VIRTUAL_NODES, 'rome');
+    if (known === undefined) throw new Error('there is no VirtualNode');
+    storage.update(VIRTUAL_NODES, { ...known, spec: { ...(known['spec'] as object), namespaces } });
+  };
+  const looksAfter = (): unknown =>
+    (world.home.storage.get(VIRTUAL_NODES, 'rome')?.status as VirtualNodeStatus | undefined)?.namespaces;
+  const shop = { homeNamespace: 'shop', tenantNamespace: 'tenant' };
+  const reasonOf = (name: string): unknown =>
+    (world.status(name) as PodStatus | undefined)?.conditions?.find(
+      ({ type }) => type === 'tributary.dev/Offloaded',
+    )?.reason;
+
+  test('begins nothing from the moment that it is to leave, and ends with the last body', async () => {
+    await world.start();
+    world.addPod('old');
+    await world.settled();
+    set([{ ...shop, leaving: true }]);
+    await world.until('confirmed', () => deepEqual(looksAfter(), [{ ...shop, leaving: true }]));
+    world.addPod('new', { nodeSelector: { 'tributary.dev/virtual-node': 'rome' } });
+    await world.until('refused', () => reasonOf('new') === 'NamespaceNotOffloaded');
+    expect(world.events.some((line) => line.includes('take the nodeSelector'))).toBe(true);
+    expect(world.body('new')).toBeUndefined();
+    expect(world.status('old')).toMatchObject({ phase: 'Running' });
+    set([]);
+    expect(looksAfter()).toEqual([{ ...shop, leaving: true }]);
+    world.deletePod('old');
+    await world.until('nothing is looked after', () => deepEqual(looksAfter() ?? [], []));
+    // Its template keeps it here; it runs nowhere.
+    expect(reasonOf('new')).toBe('NamespaceNotOffloaded');
+    expect(world.body('old')).toBeUndefined();
+    world.deletePod('new');
+    await world.until('gone', () => world.status('new') === undefined);
+  });
+
+  test('takes pods again when it is not to leave any more', async () => {
+    await world.start();
+    await world.settled();
+    set([{ ...shop, leaving: true }]);
+    await world.until('confirmed', () => deepEqual(looksAfter(), [{ ...shop, leaving: true }]));
+    world.addPod('web');
+    await world.until('refused', () => reasonOf('web') === 'NamespaceNotOffloaded');
+    set([shop]);
+    await world.until('it runs', () => (world.status('web') as PodStatus).phase === 'Running');
+    expect(reasonOf('web')).toBeUndefined();
+  });
 });

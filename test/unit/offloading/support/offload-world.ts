@@ -304,12 +304,13 @@ export class OffloadWorld {
     for (const { metadata, spec, status } of (await this.client.list(virtualNodes)).items) {
       const provider = metadata.labels?.[LABEL_PROVIDER];
       if (provider === undefined || this.dead.has(provider)) continue;
-      const names = new Set(offloading.of(provider).map(({ homeNamespace }) => homeNamespace));
+      const asked = new Map(offloading.of(provider).map((one) => [one.homeNamespace, one.leaving]));
+      const names = new Set(asked.keys());
       if (this.named.has(`${provider}/shop`)) names.add('shop');
       const wanted = [...names].flatMap((homeNamespace) => {
         const standing = this.#standing(provider, homeNamespace);
         return standing?.state === 'Mapped'
-          ? [{ homeNamespace, tenantNamespace: standing.tenantNamespace }]
+          ? [{ homeNamespace, tenantNamespace: standing.tenantNamespace, ...leavingOf(asked, homeNamespace) }]
           : [];
       });
       const body = { type: 'merge', body: { spec: { namespaces: wanted } } } as const;
@@ -333,3 +334,8 @@ export class OffloadWorld {
     }
   }
 }
+
+const leavingOf = (
+  asked: ReadonlyMap<string, true | undefined>,
+  homeNamespace: string,
+): { leaving?: true } => (asked.get(homeNamespace) === true ? { leaving: true } : {});

@@ -125,3 +125,13 @@ describe('what is asked for', () => {
     });
   });
 });
+
+test.each([
+  ['it leaves', { wanted: true, namespaces: [] }, true],
+  ['it leaves, and people name it by other means', { wanted: true, namespaces: ['shop'] }, undefined],
+])('how it is mapped where %s', (_what, intent, leaving) => {
+  const desired = wanted([{ leaving: true }], { intent });
+  expect(mappingsOf([there('shop')], desired)).toEqual([
+    { ...there('shop'), ...(leaving === true && { leaving }) },
+  ]);
+});

@@ -158,6 +158,38 @@ const ROWS: Row[] = [
       message: 'namespace "shop" leaves milan, so nothing is begun there',
     },
   ],
+  [
+    'a new pod in a namespace being taken out, which its own template sends here',
+    {
+      home: homePod({
+        spec: {
+          nodeSelector: { 'tributary.dev/virtual-node': 'milan' },
+          tolerations: [{ key: 'tributary.dev/virtual-node', operator: 'Exists' }],
+        },
+      }),
+      accepting: false,
+    },
+    {
+      do: 'refuse',
+      reason: 'NamespaceNotOffloaded',
+      message:
+        'namespace "shop" leaves milan, so nothing is begun there. To run it at home, take the nodeSelector tributary.dev/virtual-node and the toleration of tributary.dev/virtual-node out of it, and make it anew',
+    },
+  ],
+  [
+    'a pod in a namespace being taken out, whose body no kubelet has accepted yet',
+    {
+      home: fresh,
+      remote: remotePod(fresh, { status: { phase: 'Pending' } }),
+      accepting: false,
+    },
+    { do: 'deleteRemote', gracePeriodSeconds: 1 },
+  ],
+  [
+    'a pod in a namespace being taken out, whose body runs',
+    { home: fresh, remote: body, accepting: false },
+    { do: 'writeStatus' },
+  ],
   ['a pod of a DaemonSet', { home: daemon }, { do: 'refuse', reason: 'DaemonSetNotOffloaded' }],
   [
     'a pod that was refused, whose body has been given a node',
