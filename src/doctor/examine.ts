@@ -4,6 +4,7 @@ import { certificateFindings } from './checks/certificates.ts';
 import { clockFindings } from './checks/clocks.ts';
 import { dnsFindings } from './checks/dns.ts';
 import { installationFindings } from './checks/installation.ts';
+import { namespaceFindings } from './checks/namespaces.ts';
 import { overlayFindings } from './checks/overlay.ts';
 import { podFindings } from './checks/pods.ts';
 import { policyFindings } from './checks/policies.ts';
@@ -15,7 +16,7 @@ import { versionFindings } from './checks/versions.ts';
 import { webhookFindings } from './checks/webhooks.ts';
 import { type Facts, itemsOf, type Lists } from './facts.ts';
 import { type Finding, Findings, THIS_CLUSTER } from './finding.ts';
-import { idOf, titleOf } from './subjects.ts';
+import { calledBy, idOf, titleOf } from './subjects.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 
 /** In the order in which they are shown: what others depend on comes first. */
@@ -31,6 +32,7 @@ const CHECKS: readonly ((facts: Facts) => readonly Finding[])[] = [
   reachFindings,
   policyFindings,
   virtualNodeFindings,
+  namespaceFindings,
   restoreFindings,
   tunnelFindings,
   overlayFindings,
@@ -80,9 +82,10 @@ export function isKnown(facts: Facts, peer: string): boolean {
 }
 
 /** All that findings call a peer: its name, its ID, and the virtual nodes that stand for it. */
-function subjectsOf({ lists }: Facts, peer: string): ReadonlySet<string> {
+function subjectsOf(facts: Facts, peer: string): ReadonlySet<string> {
+  const { lists } = facts;
   const clusters = itemsOf(lists.foreignClusters).filter((cluster) =>
-    [cluster.metadata.name, idOf(cluster), titleOf(cluster)].includes(peer),
+    [cluster.metadata.name, idOf(cluster), calledBy(cluster)].includes(peer),
   );
   const ids = new Set(clusters.map(idOf));
   const nodes = itemsOf(lists.virtualNodes).filter(({ metadata }) =>
@@ -90,7 +93,7 @@ function subjectsOf({ lists }: Facts, peer: string): ReadonlySet<string> {
   );
   return new Set([
     peer,
-    ...clusters.flatMap((cluster) => [cluster.metadata.name, titleOf(cluster), idOf(cluster) ?? '']),
+    ...clusters.flatMap((cluster) => [cluster.metadata.name, titleOf(cluster, facts), idOf(cluster) ?? '']),
     ...nodes.map(({ metadata }) => metadata.name),
   ]);
 }

@@ -2,6 +2,7 @@
 import type { AcceptancePolicy } from '../api/acceptance-policy.ts';
 import type { MutatingWebhookConfiguration } from '../api/admission.ts';
 import type { ForeignCluster } from '../api/foreign-cluster.ts';
+import type { NamespaceOffloading } from '../api/namespace-offloading.ts';
 import type { PolicyRule, Role } from '../api/rbac.ts';
 import type { deployments, resourceQuotas } from '../api/resources.ts';
 import type { SharingPolicy } from '../api/sharing-policy.ts';
@@ -36,6 +37,7 @@ export interface Lists {
   foreignClusters: Seen<ForeignCluster>;
   tunnels: Seen<Tunnel>;
   virtualNodes: Seen<VirtualNode>;
+  offloadings: Seen<NamespaceOffloading>;
   sharingPolicies: Seen<SharingPolicy>;
   acceptancePolicies: Seen<AcceptancePolicy>;
   nodes: Seen<Node>;
@@ -62,6 +64,7 @@ export const LIST_NAMES: readonly (keyof Lists)[] = [
   'foreignClusters',
   'tunnels',
   'virtualNodes',
+  'offloadings',
   'sharingPolicies',
   'acceptancePolicies',
   'nodes',

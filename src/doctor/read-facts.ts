@@ -3,6 +3,7 @@ import { acceptancePolicies } from '../api/acceptance-policy.ts';
 import { foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
 import { AGENTS_NAMESPACE, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { HOME_LEASE } from '../api/names.ts';
+import { namespaceOffloadings } from '../api/namespace-offloading.ts';
 import {
   clusterRoles,
   configMaps,
@@ -113,6 +114,7 @@ async function readLists(reading: Reading): Promise<Lists> {
     foreignClusters: list(foreignClusters),
     tunnels: list(tunnels),
     virtualNodes: list(virtualNodes),
+    offloadings: list(namespaceOffloadings),
     sharingPolicies: list(sharingPolicies),
     acceptancePolicies: list(acceptancePolicies),
     nodes: list(nodes),

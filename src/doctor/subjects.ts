@@ -7,24 +7,48 @@ import type { Condition } from '../api/wire.ts';
 import { type Deployment, type Facts, itemsOf } from './facts.ts';
 import type { Cure, Findings, Said } from './finding.ts';
 
-/** What a person calls it: the name that it gives itself and, where that differs, the one of its object. */
-export function titleOf({ metadata, status }: ForeignCluster): string {
-  return status?.clusterName === undefined || status.clusterName === '' ? metadata.name : status.clusterName;
+/** The name that it gives itself; of one that has not said it, that of its object. */
+export const calledBy = ({ metadata, status }: ForeignCluster): string =>
+  status?.clusterName === undefined || status.clusterName === '' ? metadata.name : status.clusterName;
+
+/** Other clusters that are called so: one that was installed anew has another ID. */
+export const namesakesOf = (cluster: ForeignCluster, { lists }: Pick<Facts, 'lists'>): ForeignCluster[] =>
+  itemsOf(lists.foreignClusters).filter(
+    (other) => other.metadata.name !== cluster.metadata.name && calledBy(other) === calledBy(cluster),
+  );
+
+/** What a person calls it, with its ID where several are called so. */
+export function titleOf(cluster: ForeignCluster, facts: Pick<Facts, 'lists'>): string {
+  const name = calledBy(cluster);
+  if (namesakesOf(cluster, facts).length === 0) return name;
+  return `${name} (${idOf(cluster) ?? cluster.metadata.name})`;
 }
 
 export const idOf = ({ spec, status }: ForeignCluster): string | undefined =>
   spec?.clusterID ?? status?.clusterID;
 
 /** The ForeignCluster of that ClusterID as a person calls it, else the ID itself. */
-export function titleOfID({ lists }: Pick<Facts, 'lists'>, clusterID: string): string {
-  const cluster = itemsOf(lists.foreignClusters).find((each) => idOf(each) === clusterID);
-  return cluster === undefined ? clusterID : titleOf(cluster);
+export function titleOfID(facts: Pick<Facts, 'lists'>, clusterID: string): string {
+  const cluster = itemsOf(facts.lists.foreignClusters).find((each) => idOf(each) === clusterID);
+  return cluster === undefined ? clusterID : titleOf(cluster, facts);
+}
+
+/** What is left here of a cluster that is gone. One with which something is shared is parted from first. */
+export function forgetting(cluster: ForeignCluster): string {
+  const { name } = cluster.metadata;
+  const forget = `kubectl delete foreigncluster ${name}`;
+  return isPeer(cluster) ? `tributary unpeer ${name} --force && ${forget}` : forget;
 }
 
 /** Says what is wrong with that cluster. One that is only seen is nobody's trouble yet. */
-export function blame(findings: Findings, cluster: ForeignCluster, said: Said, cure: Cure): void {
-  if (isPeer(cluster)) findings.problem(titleOf(cluster), said, cure);
-  else findings.warn(titleOf(cluster), said, cure);
+export function blame(
+  findings: Findings,
+  { cluster, subject }: { cluster: ForeignCluster; subject: string },
+  said: Said,
+  cure: Cure,
+): void {
+  if (isPeer(cluster)) findings.problem(subject, said, cure);
+  else findings.warn(subject, said, cure);
 }
 
 /** The Deployment of all roles, where they are one process. */

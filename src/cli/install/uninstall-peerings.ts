@@ -18,6 +18,7 @@ import { applyManifests } from '../../kube/apply.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { forgeUninstallFence } from '../../deploy/installation/uninstall-fence.ts';
 import { SHORT_FORM_FENCE } from '../../offloading/short-form-fence.ts';
+import { keptAwayLines, keptAwayTitle, readKeptAway } from '../namespaces/kept-away.ts';
 import { waitingLine } from '../namespaces/offloading.ts';
 import { isEnded, labelOf, stateLine } from '../peering/foreign-clusters.ts';
 import { tellLeft } from '../peering/made-policies.ts';
@@ -111,6 +112,14 @@ export async function endOffloading(session: InstallSession, { drainMs }: Bounds
     },
   });
   if (missing !== '') io.err(`  not ended in time; pods stay where they are: ${missing}\n`);
+  for (const { metadata } of all) await tellKeptAway(metadata.namespace ?? '', session);
+}
+
+async function tellKeptAway(namespace: string, session: InstallSession): Promise<void> {
+  const kept = await readKeptAway(namespace, session);
+  if (kept.length === 0) return;
+  session.io.err(`  in ${namespace}, ${keptAwayTitle(kept)}\n`);
+  for (const line of keptAwayLines(kept)) session.io.err(`    ${line}\n`);
 }
 
 /** Asks every peer for the end, and ends it without those that do not answer. */

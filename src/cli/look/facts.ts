@@ -7,6 +7,7 @@ import { APP_NAME, CLUSTER_LEASE, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../..
 import { type NamespaceOffloading, namespaceOffloadings } from '../../api/namespace-offloading.ts';
 import type { OwnAnnouncement } from '../../api/own-announcement.ts';
 import { type PeeringRequest, peeringRequests } from '../../api/peering-request.ts';
+import { WAITING_FOR_NODE } from '../../api/pod.ts';
 import { configMaps, daemonSets, deployments, leases, pods, type ResourceType } from '../../api/resources.ts';
 import { type Tunnel, tunnels } from '../../api/tunnel.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
@@ -42,6 +43,8 @@ export interface Facts {
   offloadings: readonly NamespaceOffloading[];
   /** Pods of offloaded namespaces, by namespace. */
   podsOf: ReadonlyMap<string, readonly Pod[]>;
+  /** Those that wait for a node. */
+  waitingPods: readonly Pod[];
   requests: readonly PeeringRequest[];
   offers: readonly Advertisement[];
   unreadable: readonly Unreadable[];
@@ -91,6 +94,11 @@ export async function readFacts(session: Session): Promise<Facts> {
     readUseOrLess(session, part),
     namespaces,
     namespaces.then(async (offloadings) => podsIn(offloadings, session, part)),
+    part(
+      'pods that wait for a node',
+      client.list(pods, { fieldSelector: WAITING_FOR_NODE, signal }).then(({ items }) => items),
+      [],
+    ),
     all(peeringRequests),
     all(advertisements),
   ]);
@@ -111,6 +119,7 @@ type Read = readonly [
   Facts['use'],
   Facts['offloadings'],
   Facts['podsOf'],
+  Facts['waitingPods'],
   Facts['requests'],
   Facts['offers'],
 ];
@@ -127,6 +136,7 @@ const named = ([
   use,
   offloadings,
   podsOf,
+  waitingPods,
   requests,
   offers,
 ]: Read): Omit<Facts, 'unreadable'> => ({
@@ -141,6 +151,7 @@ const named = ([
   use,
   offloadings,
   podsOf,
+  waitingPods,
   requests,
   offers,
 });

@@ -6,12 +6,14 @@ import {
   type NamespaceOffloading,
 } from '../../api/namespace-offloading.ts';
 import { isFinished } from '../../api/pod.ts';
+import { isKeptAway } from '../../api/sent-abroad.ts';
 import { closedCondition } from '../../api/virtual-node.ts';
 import type { WireGuardKind } from '../../api/tunnel.ts';
 import type { Pod } from '../../api/wire.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
 import { present } from '../../lib/fields.ts';
 import { idOf } from '../peering/foreign-clusters.ts';
+import { keptAwayLines, keptAwayTitle } from '../namespaces/kept-away.ts';
 import { isReady, nameOf } from '../namespaces/offloading.ts';
 import {
   namespaceNotices,
@@ -101,6 +103,7 @@ export function pageOf(facts: Facts, version: string, now: number): StatusPage {
     ...tunnels.flatMap(tunnelNotices),
     ...use.flatMap(({ virtualNode }) => virtualNodeNotices(virtualNode)),
     ...offloadings.flatMap(namespaceNotices),
+    ...keptAwayNotices(facts),
     ...requests.flatMap(requestNotices),
     ...offers.flatMap(offerNotices),
   ];
@@ -131,6 +134,20 @@ export function pageOf(facts: Facts, version: string, now: number): StatusPage {
     waitingForOthers: notices.filter(({ isWaiting, waitsFor }) => isWaiting && waitsFor !== undefined),
     unreadable: facts.unreadable,
   };
+}
+
+/** Of namespaces that are not offloaded: of the others, the role cluster says it. */
+function keptAwayNotices({ offloadings, use, waitingPods }: Facts): Notice[] {
+  const offloaded = new Set(offloadings.map(({ metadata }) => metadata.namespace));
+  const kept = [...use.flatMap((one) => one.pods), ...waitingPods].filter(
+    (pod) => !offloaded.has(pod.metadata.namespace) && isKeptAway(pod),
+  );
+  return [...Map.groupBy(kept, ({ metadata }) => metadata.namespace ?? '')].map(([namespace, pods]) => ({
+    about: `namespace ${namespace}`,
+    message: `it is not offloaded: ${keptAwayTitle(pods)} ${keptAwayLines(pods).join('; ')}`,
+    see: `kubectl -n ${namespace} describe pod ${pods[0]?.metadata.name ?? ''}`,
+    isWaiting: false,
+  }));
 }
 
 /** Several times what passes between two renewals, and more than clocks differ. */

@@ -6,7 +6,7 @@ import {
 } from '../../api/namespace-offloading.ts';
 import { LABEL_OFFLOAD } from '../../api/names.ts';
 import { namespaces } from '../../api/resources.ts';
-import type { Namespace } from '../../api/wire.ts';
+import type { Namespace, Pod } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Command } from '../command.ts';
@@ -16,6 +16,7 @@ import { watchRole } from '../peering/cluster-mode.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
 import { followObject } from '../peering/foreign-clusters.ts';
 import { progressOf } from '../progress.ts';
+import { keptAwayLines, keptAwayTitle, readKeptAway } from './kept-away.ts';
 import {
   checkedNamespace,
   NAMESPACE,
@@ -89,7 +90,7 @@ async function unoffload(
   const plan = planOf(found, offloading);
   if (offloading === undefined && plan.label === undefined) {
     io.out(`Namespace ${namespace} is not offloaded\n`);
-    return EXIT.ok;
+    return tellKeptAway(await readKeptAway(namespace, session), session);
   }
   for (const line of told(plan, namespace)) io.out(`${line}${isDry ? ' (not done: --dry-run)' : ''}\n`);
   if (isDry) return EXIT.ok;
@@ -100,6 +101,17 @@ async function unoffload(
   if (plan.deletes && offloading !== undefined)
     await deleteByUid(client, namespaceOffloadings, offloading, { signal });
   return waitUntilGone(namespace, timeoutMs, session);
+}
+
+/** They run nowhere: the namespace is home, and they are not. */
+function tellKeptAway(kept: readonly Pod[], { io }: Pick<Session, 'io'>): number {
+  if (kept.length === 0) return EXIT.ok;
+  io.err(
+    `${keptAwayTitle(kept)}\n${keptAwayLines(kept)
+      .map((line) => `  ${line}\n`)
+      .join('')}`,
+  );
+  return EXIT.failed;
 }
 
 const told = ({ label, deletes }: Plan, namespace: string): string[] => [
@@ -114,40 +126,62 @@ const told = ({ label, deletes }: Plan, namespace: string): string[] => [
 
 async function waitUntilGone(namespace: string, timeoutMs: number, session: Session): Promise<number> {
   const { clock, io } = session;
-  const progress = progressOf(session);
   const silence = await watchRole(session);
   const began = clock.monotonic();
+  const last = await untilGone(namespace, began + timeoutMs, session);
+  const kept = await readKeptAway(namespace, session);
+  if (last === undefined) {
+    const there = `nothing of it is left in foreign clusters (${((clock.monotonic() - began) / 1000).toFixed(1)} s)`;
+    io.out(`Namespace ${namespace} is at home; ${there}\n`);
+    return tellKeptAway(kept, session);
+  }
+  io.err(
+    `Namespace ${namespace} is not all at home after ${timeoutMs / 1000} s: ${waitingLine(last)}. The role cluster goes on. ` +
+      `To see what is left: kubectl -n ${namespace} describe namespaceoffloading\n`,
+  );
+  tellKeptAway(kept, session);
+  io.err(await silence());
+  return EXIT.failed;
+}
+
+/** Returns the object as it was last seen; undefined: it is gone. */
+async function untilGone(
+  namespace: string,
+  untilMs: number,
+  session: Session,
+): Promise<NamespaceOffloading | undefined> {
+  const progress = progressOf(session);
   const uids = new Set<string>();
+  let last: NamespaceOffloading | undefined;
+  let isTold = false;
   const isGone = await followObject(session, {
-    read: async () => readOffloading(namespace, session),
-    untilMs: began + timeoutMs,
-    look: (now) => {
+    read: async () => {
+      const offloading = await readOffloading(namespace, session);
+      return { offloading, kept: isTold ? [] : await readKeptAway(namespace, session) };
+    },
+    untilMs,
+    look: ({ offloading: now, kept }) => {
       if (now === undefined) return true;
+      last = now;
       uids.add(now.metadata.uid);
-      if (uids.size > 1 && now.metadata.deletionTimestamp === undefined) {
-        throw new TributaryError(
-          'Conflict',
-          `${namespace} was offloaded again meanwhile, by its ${originOf(now) ?? 'own NamespaceOffloading'}; to end that, too: tributary unoffload ${namespace}`,
-        );
+      if (uids.size > 1 && now.metadata.deletionTimestamp === undefined) throw offloadedAgain(now);
+      const isEnding = now.metadata.deletionTimestamp !== undefined;
+      if (isEnding && kept.length > 0) {
+        isTold = true;
+        progress.clear();
+        tellKeptAway(kept, session);
       }
-      progress.show(
-        now.metadata.deletionTimestamp === undefined
-          ? 'waiting for the cluster role of Tributary'
-          : waitingLine(now),
-      );
+      progress.show(isEnding ? waitingLine(now) : 'waiting for the cluster role of Tributary');
       return undefined;
     },
   }).finally(progress.clear);
-  if (isGone === true) {
-    io.out(
-      `Namespace ${namespace} is at home; nothing of it is left in foreign clusters (${((clock.monotonic() - began) / 1000).toFixed(1)} s)\n`,
-    );
-    return EXIT.ok;
-  }
-  io.err(
-    `Namespace ${namespace} is not all at home after ${timeoutMs / 1000} s. The role cluster goes on. To see what is left: ` +
-      `kubectl -n ${namespace} describe namespaceoffloading\n`,
+  return isGone === true ? undefined : last;
+}
+
+function offloadedAgain(now: NamespaceOffloading): TributaryError {
+  const { namespace = '' } = now.metadata;
+  return new TributaryError(
+    'Conflict',
+    `${namespace} was offloaded again meanwhile, by its ${originOf(now) ?? 'own NamespaceOffloading'}; to end that, too: tributary unoffload ${namespace}`,
   );
-  io.err(await silence());
-  return EXIT.failed;
 }

@@ -4,7 +4,7 @@ import { ANNOTATION_POLICY_OVER_THERE, LABEL_MADE_FOR } from '../../api/names.ts
 import { sharingPolicies } from '../../api/sharing-policy.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { hasCode, ignoring } from '../../lib/errors.ts';
 import { printable } from './terminal-text.ts';
 import type { Session } from './environment.ts';
 import { labelOf } from './foreign-clusters.ts';
@@ -43,7 +43,15 @@ export async function noteMadePolicy(
   await client.patch(foreignClusters, { name: cluster }, { type: 'merge', body }, { signal });
 }
 
-/** Tells what stays at the other clusters: nobody can remove it from here. */
+/** It was removed there, or told there. */
+export async function forgetMadePolicy(cluster: string, { client, signal }: Session): Promise<void> {
+  const body = { metadata: { annotations: { [ANNOTATION_POLICY_OVER_THERE]: null } } };
+  await client
+    .patch(foreignClusters, { name: cluster }, { type: 'merge', body }, { signal })
+    .catch(ignoring('NotFound'));
+}
+
+/** Tells what stays at the other clusters, as these were before: nobody can remove it from here. */
 export async function tellLeft(
   clusters: readonly ForeignCluster[],
   session: Pick<Session, 'client' | 'io' | 'signal'>,
@@ -54,8 +62,11 @@ export async function tellLeft(
     const policy = cluster.metadata.annotations?.[ANNOTATION_POLICY_OVER_THERE];
     if (policy === undefined) continue;
     const where = printable(labelOf(cluster));
+    const unless =
+      cluster.status?.link?.connected === true ? '' : ', unless Tributary was taken out of that cluster';
     session.io.out(
-      `  SharingPolicy ${policy}, which tributary peer made in ${where}, stays there. To remove it, over there: tributary unpeer ${us}\n`,
+      `  SharingPolicy ${policy}, which tributary peer made in ${where}, stays there${unless}. ` +
+        `To remove it: tributary unpeer ${us} --context CONTEXT, with the context of ${where}\n`,
     );
   }
 }

@@ -15,7 +15,7 @@ import { mayEndPods } from './ending-pods.ts';
 import { clusterCommand, type Session } from './environment.ts';
 import { findCluster, follow, idOf, isEnded, listClusters, stateLine } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
-import { removeMadePolicies, tellLeft } from './made-policies.ts';
+import { forgetMadePolicy, removeMadePolicies, tellLeft } from './made-policies.ts';
 import { lineShower } from './peer.ts';
 import { MOST_NAMED, type Remnant, remnantsOf, terminated } from './remnants.ts';
 
@@ -99,6 +99,10 @@ async function run(args: UnpeerArguments, session: Session): Promise<number> {
     const code = await end(args, session);
     session.io.out(`In context ${toContext}:\n`);
     const codeThere = await end(argsThere, there);
+    if (codeThere === EXIT.ok && args.directions.includes('outgoing')) {
+      const here = findCluster(await listClusters(session), args.wanted);
+      await forgetMadePolicy(here.metadata.name, session);
+    }
     if (code !== EXIT.ok) return code;
     return codeThere === EXIT.ok ? await requestGone(args, session) : codeThere;
   } finally {

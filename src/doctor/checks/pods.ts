@@ -1,15 +1,15 @@
 import { CONDITION_OFFLOADED, LABEL_PROVIDER, OFFLOADED_REASONS } from '../../api/names.ts';
+import { homeAdvice, isKeptAway, isNotOffloaded } from '../../api/sent-abroad.ts';
 import type { Pod } from '../../api/wire.ts';
 import { type Facts, itemsOf } from '../facts.ts';
-import { type Finding, Findings } from '../finding.ts';
+import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 import { titleOfID } from '../subjects.ts';
 
 /** So many pods are named one by one. */
 const MOST = 20;
 
 const REMEDIES: Readonly<Record<string, string>> = {
-  [OFFLOADED_REASONS.namespaceNotOffloaded]:
-    'offload its namespace, or keep the pod home with the label tributary.dev/offload=false',
+  [OFFLOADED_REASONS.namespaceNotOffloaded]: 'offload its namespace, or let the pod run here',
   [OFFLOADED_REASONS.tenantNamespace]: 'the provider has no namespace for it: over there, tributary doctor',
   [OFFLOADED_REASONS.daemonSet]: 'keep the DaemonSet off virtual nodes: take its toleration off',
   [OFFLOADED_REASONS.missingReference]: 'make the ConfigMap or Secret that the message names',
@@ -41,17 +41,35 @@ export function podFindings(facts: Facts): readonly Finding[] {
     const provider = nodes.get(nodeName)?.metadata.labels?.[LABEL_PROVIDER];
     judgePod(findings, pod, provider === undefined ? nodeName : titleOfID(facts, provider));
   }
+  judgeSentAway(findings, facts);
   return findings.all();
 }
 
-function judgePod(findings: Findings, { metadata, status }: Pod, subject: string): void {
+/** No node takes them, so no agent speaks of them. */
+function judgeSentAway(findings: Findings, { lists }: Facts): void {
+  const offloaded = new Set(itemsOf(lists.offloadings).map(({ metadata }) => metadata.namespace));
+  const sent = itemsOf(lists.pods).filter(
+    (pod) => (pod.spec?.nodeName ?? '') === '' && !offloaded.has(pod.metadata.namespace) && isKeptAway(pod),
+  );
+  for (const pod of sent.slice(0, MOST)) {
+    const { namespace = '', name } = pod.metadata;
+    const cameBack =
+      'it waits for a virtual node that takes it, since its own template sends it there; its namespace is not offloaded';
+    const remedy = `offload its namespace, or let the pod run here: ${homeAdvice(pod)}`;
+    findings.problem(THIS_CLUSTER, { tried: `pod ${namespace}/${name}`, cameBack }, { remedy });
+  }
+}
+
+function judgePod(findings: Findings, pod: Pod, subject: string): void {
+  const { metadata, status } = pod;
   const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
   const { reason = '', message = '' } = condition ?? {};
   const said = {
     tried: `pod ${metadata.namespace ?? ''}/${metadata.name}`,
     cameBack: `${reason}: ${message}`,
   };
-  const remedy = REMEDIES[reason];
+  const general = REMEDIES[reason];
+  const remedy = isNotOffloaded(pod) ? `${general}: ${homeAdvice(pod)}` : general;
   if (remedy === undefined) findings.unknown(subject, said);
   else findings.problem(subject, said, { remedy });
 }

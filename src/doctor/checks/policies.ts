@@ -31,7 +31,7 @@ function judge(
   cluster: ForeignCluster,
   { direction, facts }: { direction: Direction; facts: Facts },
 ): void {
-  const subject = titleOf(cluster);
+  const subject = titleOf(cluster, facts);
   const state: Partial<PeeringState> = cluster.status?.[direction] ?? {};
   const { phase = 'None', reason } = state;
   const said = saidOf(subject, direction, state);
@@ -40,9 +40,9 @@ function judge(
   const cure = cureOf(cluster, direction, reason);
   if (cure === undefined) return findings.unknown(subject, said);
   // Who lends nothing on purpose, or uses nobody, has no policy for that direction; both at once is hardly meant.
-  const isHalf = reason === REASONS.noPolicy && phase === 'None' && isOneWay(cluster, direction, facts);
+  const isHalf = reason === REASONS.noPolicy && phase === 'None' && isOneWay(cluster, direction);
   if (isHalf) findings.ok(subject, said);
-  else blame(findings, cluster, said, cure);
+  else blame(findings, { cluster, subject }, said, cure);
 }
 
 const saidOf = (
@@ -54,12 +54,11 @@ const saidOf = (
   cameBack: `${phase}${reason === undefined || reason === REASONS.ok ? '' : ` (${reason})`}: ${message}`,
 });
 
-/** Somebody wants the other direction, and nobody here this one: no policy is for it at all, and no ForeignCluster asks for it. */
-function isOneWay({ spec, status }: ForeignCluster, direction: Direction, { lists }: Facts): boolean {
+/** Somebody wants or wanted the other direction, and no ForeignCluster asks for this one: a peering is usually one-way. */
+function isOneWay({ spec, status }: ForeignCluster, direction: Direction): boolean {
   if (spec?.[direction] === 'Enabled') return false;
-  const other = direction === 'outgoing' ? status?.incoming : status?.outgoing;
-  const policies = direction === 'outgoing' ? lists.acceptancePolicies : lists.sharingPolicies;
-  return (other?.phase ?? 'None') !== 'None' && itemsOf<unknown>(policies).length === 0;
+  const other = direction === 'outgoing' ? 'incoming' : 'outgoing';
+  return spec?.[other] === 'Enabled' || (status?.[other]?.phase ?? 'None') !== 'None';
 }
 
 function cureOf(cluster: ForeignCluster, direction: Direction, reason: string | undefined): Cure | undefined {

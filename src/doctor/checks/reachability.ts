@@ -10,28 +10,28 @@ import { closedCondition, VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '
 import type { Condition } from '../../api/wire.ts';
 import { type Dialled, type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, type Said, THIS_CLUSTER } from '../finding.ts';
-import { blame, idOf, titleOf } from '../subjects.ts';
+import { blame, calledBy, forgetting, idOf, namesakesOf, titleOf } from '../subjects.ts';
 
 /** Whether clusters are found, whether their endpoints are theirs, and whether there is a link. */
-export function reachFindings({ lists, dialled, now }: Facts): readonly Finding[] {
+export function reachFindings(facts: Facts): readonly Finding[] {
+  const { lists, dialled } = facts;
   const findings = new Findings('reachability');
   const clusters = itemsOf(lists.foreignClusters);
   if (clusters.length === 0 && 'items' in lists.foreignClusters) {
     findings.ok(THIS_CLUSTER, { tried: 'ForeignClusters', cameBack: 'no other cluster is known here' });
   }
   for (const cluster of clusters) {
-    judgeLink(findings, cluster, now);
+    judgeLink(findings, cluster, facts);
     const answer = dialled.get(cluster.metadata.name);
-    if (answer !== undefined) judgeEndpoint(findings, cluster, answer);
+    if (answer !== undefined) judgeEndpoint(findings, cluster, { answer, facts });
   }
   return findings.all();
 }
 
-function judgeLink(findings: Findings, cluster: ForeignCluster, now: number): void {
-  const subject = titleOf(cluster);
-  const { link, sightings = {} } = cluster.status ?? {};
+function judgeLink(findings: Findings, cluster: ForeignCluster, facts: Facts): void {
+  const subject = titleOf(cluster, facts);
+  const { link } = cluster.status ?? {};
   const connected = conditionOf(cluster, CONDITIONS.connected);
-  const identity = conditionOf(cluster, CONDITIONS.identity);
   const tried = `link of the role cluster with ${subject}`;
   if (link?.connected === true) {
     const cameBack = `${link.dialledBy === 'Them' ? 'it has dialled us' : 'we have dialled it'} (${link.endpoint ?? '?'})`;
@@ -46,14 +46,39 @@ function judgeLink(findings: Findings, cluster: ForeignCluster, now: number): vo
   const said: Said = { tried, cameBack: `${connected.reason}: ${connected.message}` };
   if (disabledIn(cluster).length > 1 || connected.reason === REASONS.notWanted)
     return findings.ok(subject, said);
-  if (identity?.reason === REASONS.wrongIdentity || connected.reason === REASONS.wrongIdentity) {
+  judgeLost(findings, cluster, { subject, said, facts });
+}
+
+/** There is no link, although somebody may want one. */
+function judgeLost(
+  findings: Findings,
+  cluster: ForeignCluster,
+  { subject, said, facts }: { subject: string; said: Said; facts: Facts },
+): void {
+  const successor = successorOf(cluster, facts);
+  if (successor !== undefined) {
+    return blame(findings, { cluster, subject }, said, successionCure(cluster, successor));
+  }
+  const connected = conditionOf(cluster, CONDITIONS.connected);
+  const identity = conditionOf(cluster, CONDITIONS.identity);
+  if (identity?.reason === REASONS.wrongIdentity || connected?.reason === REASONS.wrongIdentity) {
     return findings.problem(subject, said, wrongIdentityCure(cluster));
   }
-  const isSeen = Object.values(sightings).some(({ expires }) => Date.parse(expires) > now);
-  const cure = linkCure(cluster, connected, isSeen);
+  const { sightings = {} } = cluster.status ?? {};
+  const isSeen = Object.values(sightings).some(({ expires }) => Date.parse(expires) > facts.now);
+  const cure = linkCure(cluster, connected?.reason, isSeen);
   if (cure === undefined) findings.unknown(subject, said);
-  else blame(findings, cluster, said, cure);
+  else blame(findings, { cluster, subject }, said, cure);
 }
+
+/** Another cluster of that name, with which there is a link: it was probably installed anew, and has a new ID. */
+const successorOf = (cluster: ForeignCluster, facts: Facts): ForeignCluster | undefined =>
+  namesakesOf(cluster, facts).find(({ status }) => status?.link?.connected === true);
+
+const successionCure = (cluster: ForeignCluster, successor: ForeignCluster): Cure => ({
+  remedy: `another cluster of that name answers, ${idOf(successor) ?? successor.metadata.name}: was it installed anew? If this one is gone for good, delete what is left of it here`,
+  run: forgetting(cluster),
+});
 
 function wrongIdentityCure({ metadata, spec, status }: ForeignCluster): Cure {
   const { name } = metadata;
@@ -71,11 +96,8 @@ function wrongIdentityCure({ metadata, spec, status }: ForeignCluster): Cure {
 const patchEndpoint = (name: string, endpoint: string | null): string =>
   `kubectl patch foreigncluster ${name} --type merge -p '${JSON.stringify({ spec: { endpoint } })}'`;
 
-function linkCure(
-  { metadata, spec }: ForeignCluster,
-  { reason }: Condition,
-  isSeen: boolean,
-): Cure | undefined {
+function linkCure(cluster: ForeignCluster, reason: string | undefined, isSeen: boolean): Cure | undefined {
+  const { metadata, spec } = cluster;
   const { name } = metadata;
   switch (reason) {
     case REASONS.noEndpoint:
@@ -88,7 +110,8 @@ function linkCure(
       return {
         remedy:
           `is its role cluster running, and does the network let TCP through to ${spec?.endpoint ?? 'its endpoint'}? ` +
-          `One direction is enough.${isSeen ? '' : ' Discovery does not see it any more.'} Over there: tributary doctor`,
+          `One direction is enough.${isSeen ? '' : ' Discovery does not see it any more.'} Over there: tributary doctor. ` +
+          `If that cluster is gone for good: ${forgetting(cluster)}`,
       };
     case REASONS.identityUnconfirmed:
       return {
@@ -102,17 +125,30 @@ function linkCure(
 }
 
 /** The doctor may run at a place from which nothing is reached, so that no answer proves nothing. */
-function judgeEndpoint(findings: Findings, cluster: ForeignCluster, answer: Dialled): void {
-  const subject = titleOf(cluster);
+function judgeEndpoint(
+  findings: Findings,
+  cluster: ForeignCluster,
+  { answer, facts }: { answer: Dialled; facts: Facts },
+): void {
+  const subject = titleOf(cluster, facts);
   const tried = `dial ${answer.endpoint} from here, by TLS`;
   const wanted = idOf(cluster);
   if ('error' in answer) return findings.unknown(subject, { tried, cameBack: answer.error });
   if (wanted === undefined || answer.clusterID === wanted) {
     return findings.ok(subject, { tried, cameBack: `it proves to be ${answer.clusterID}` });
   }
+  const said = { tried, cameBack: `another cluster: ${answer.clusterID}, and not ${wanted}` };
+  const other = itemsOf(facts.lists.foreignClusters).find((one) => idOf(one) === answer.clusterID);
+  if (
+    cluster.status?.link?.connected !== true &&
+    other !== undefined &&
+    calledBy(other) === calledBy(cluster)
+  ) {
+    return blame(findings, { cluster, subject }, said, successionCure(cluster, other));
+  }
   findings.problem(
     subject,
-    { tried, cameBack: `another cluster: ${answer.clusterID}, and not ${wanted}` },
+    said,
     answer.endpoint === cluster.spec?.endpoint
       ? wrongIdentityCure(cluster)
       : { remedy: 'what discovery says of it is wrong: look at what announces that endpoint' },

@@ -16,7 +16,8 @@ const minorOf = (version: string): number | undefined => {
   return minor === undefined ? undefined : Number(major) * 1000 + Number(minor);
 };
 
-export function versionFindings({ apiServer, lists, software }: Facts): readonly Finding[] {
+export function versionFindings(facts: Facts): readonly Finding[] {
+  const { apiServer, lists, software } = facts;
   const findings = new Findings('versions');
   const kubernetes = (subject: string, of: string, version: string): void => {
     const said = { tried: `version of Kubernetes of ${of}`, cameBack: version };
@@ -29,12 +30,16 @@ export function versionFindings({ apiServer, lists, software }: Facts): readonly
     if (foreignVersion !== undefined)
       kubernetes(metadata.name, `the cluster behind ${metadata.name}`, foreignVersion);
   }
-  for (const cluster of itemsOf(lists.foreignClusters)) judgePeer(findings, cluster, software);
+  for (const cluster of itemsOf(lists.foreignClusters))
+    judgePeer(findings, { cluster, title: titleOf(cluster, facts) }, software);
   return findings.all();
 }
 
-function judgePeer(findings: Findings, cluster: ForeignCluster, software: string): void {
-  const title = titleOf(cluster);
+function judgePeer(
+  findings: Findings,
+  { cluster, title }: { cluster: ForeignCluster; title: string },
+  software: string,
+): void {
   const link = conditionOf(cluster, FOREIGN_CLUSTER_CONDITIONS.connected);
   const theirs = cluster.status?.link?.software;
   const tried = `compare Tributary ${software} with what ${title} runs`;

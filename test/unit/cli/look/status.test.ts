@@ -333,7 +333,7 @@ test('what may not be read is said, and the rest is shown', async () => {
   expect(out).toMatch(/\nNot shown, since it cannot be read\n {2}pods of shop: .*no right/);
   expect(out).toMatch(/ {2}tunnels: .*no right/);
   expect(out).toMatch(/ {2}use of virtual nodes: .*no right/);
-  expect(out).toMatch(/^Home .*: no problem in what can be read; 3 part\(s\) cannot, below; /);
+  expect(out).toMatch(/^Home .*: no problem in what can be read; 4 part\(s\) cannot, below; /);
 });
 
 test('what may not be read is not said to be none', async () => {
@@ -400,4 +400,25 @@ test('--watch draws again what has changed, in place on a terminal, and ends in 
   expect(pages[0]).toContain('\u001B[32mhealthy\u001B[0m');
   expect(pages[1]).toContain('\u001B[31mProblems\u001B[0m');
   expect(code).toBe(1);
+});
+
+test('a pod that its own template keeps away from home is a problem', async () => {
+  healthy();
+  const kept = (name: string, spec: object, status: object): unknown =>
+    world.seed(pods, {
+      metadata: { namespace: 'api', name },
+      spec: { containers: [], ...spec },
+      status: { phase: 'Pending', ...status },
+    });
+  const refusal = { type: 'tributary.dev/Offloaded', status: 'False', reason: 'NamespaceNotOffloaded' };
+  const nodeSelector = { 'tributary.dev/virtual-node': 'milan' };
+  kept('bound', { nodeName: 'milan', nodeSelector }, { conditions: [refusal] });
+  kept('unbound', { nodeSelector }, {});
+  kept('other', {}, {});
+  const { out } = await world.run(statusCommand, '');
+  expect(out).toMatch(/^Home \(.*\): 1 problem/);
+  expect(out).toContain(
+    'namespace api: it is not offloaded: 2 pod(s) wait for a virtual node and do not run, since their own template sends them there. To run them here: bound, unbound: take the nodeSelector tributary.dev/virtual-node out of it, and make it anew\n' +
+      '    kubectl -n api describe pod bound\n',
+  );
 });

@@ -164,7 +164,7 @@ describe('what was made for a peering goes with it', () => {
     const { code, out } = await rome.run(unpeerCommand, `${MILAN} --context here`);
     expect(code).toBe(0);
     expect(out).toContain(
-      `  SharingPolicy rome, which tributary peer made in ${MILAN}, stays there. To remove it, over there: tributary unpeer ${ROME}\n`,
+      `  SharingPolicy rome, which tributary peer made in ${MILAN}, stays there. To remove it: tributary unpeer ${ROME} --context CONTEXT, with the context of ${MILAN}\n`,
     );
     expect(await left()).toHaveLength(2);
   });
@@ -173,6 +173,10 @@ describe('what was made for a peering goes with it', () => {
     const { code, out, err } = await rome.run(unpeerCommand, `${MILAN} --to-context milan`);
     expect([code, err]).toEqual([0, '']);
     expect(out).not.toContain('stays there');
+    // Nor does an uninstallation say so later.
+    expect(
+      clusterIn(rome.api, MILAN)?.metadata.annotations?.['tributary.dev/policy-over-there'],
+    ).toBeUndefined();
     expect(out).toContain('In context milan:\n');
     expect(await left()).toEqual(['by-hand']);
     expect(clusterIn(milan.api, ROME)?.spec).toMatchObject({ outgoing: 'Disabled', incoming: 'Disabled' });
