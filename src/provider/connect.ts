@@ -1,4 +1,5 @@
 import { isFinished } from '../api/pod.ts';
+import { isRefusedForGood } from '../api/sent-abroad.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import { tellAnswers } from '../kube/server-news.ts';
@@ -66,7 +67,8 @@ const needTheSame = (one: Pod | undefined, other: Pod | undefined): boolean =>
   other !== undefined &&
   one.metadata.uid === other.metadata.uid &&
   one.metadata.generation === other.metadata.generation &&
-  isFinished(one) === isFinished(other);
+  isFinished(one) === isFinished(other) &&
+  isRefusedForGood(one) === isRefusedForGood(other);
 
 /** It comes, starts, begins to go, or is gone. */
 const moves = (current: Pod | undefined, previous: Pod | undefined): boolean =>
@@ -184,6 +186,17 @@ const mappingsOf = (virtualNode: VirtualNode | undefined): unknown => [
   virtualNode?.spec.podAdditions,
 ];
 
+/** Pods there need again what nobody kept for them. */
+function openedAgain(current: VirtualNode | undefined, previous: VirtualNode | undefined): string[] {
+  const before = openIn(previous);
+  return [...openIn(current)].filter((homeNamespace) => !before.has(homeNamespace));
+}
+
+const openIn = (virtualNode: VirtualNode | undefined): Set<string> =>
+  new Set(
+    (virtualNode?.spec.namespaces ?? []).filter(({ leaving }) => !leaving).map((one) => one.homeNamespace),
+  );
+
 function connectNode(provider: Wired): void {
   const { nodes, virtualNodes, siblings, contact, homeLease, foreign, tenants, controllers, nodeName } =
     provider;
@@ -198,6 +211,7 @@ function connectNode(provider: Wired): void {
     homeLease.wake();
     provider.nodePorts.look();
     void provider.homePods.eachInTurns((pod) => controllers.pods.addSlow(podKey(pod)));
+    for (const homeNamespace of openedAgain(current, previous)) enqueueNamespace(provider, homeNamespace);
     for (const tenant of tenants.all()) {
       openMirror(provider, tenant);
       enqueueSelected(provider, tenant);

@@ -76,6 +76,11 @@ export class OffloadedNamespaces {
     return isLeaving !== true && this.isAsked(homeNamespace);
   }
 
+  /** Whether nothing is kept over there for that pod: it was refused, since its namespace is being taken out. */
+  needsNothing(pod: Pod): boolean {
+    return isRefusedForGood(pod) && !this.isAccepting(pod.metadata.namespace ?? '');
+  }
+
   /**
    * A pod may be begun only where the VirtualNode's status already names its namespace: else a namespace that is
    * taken out again while no agent runs would leave remote pods that nobody knows of.

@@ -168,7 +168,7 @@ export class Reflector {
   }
 
   #subject(key: ReflectionKey): Subject | undefined {
-    const { tenants, homePods, isNamed } = this.#options;
+    const { tenants, isNamed } = this.#options;
     const [kind, homeNamespace, name] = key.split('/') as [ReferenceKind, string, string];
     const tenant = tenants.of(homeNamespace);
     if (tenant === undefined) return undefined;
@@ -180,8 +180,14 @@ export class Reflector {
       tenant,
       source: home.get(`${homeNamespace}/${name}`),
       copy: remote.get(`${tenant.mapping.tenantNamespace}/${remoteReferenceName(kind, name)}`),
-      isUsed: homePods.hasIndexed('references', key) || isNamed(kind, homeNamespace, name),
+      isUsed: this.#hasUsers(key, homeNamespace) || isNamed(kind, homeNamespace, name),
     };
+  }
+
+  #hasUsers(key: ReflectionKey, homeNamespace: string): boolean {
+    const { homePods, namespaces } = this.#options;
+    if (namespaces.isAccepting(homeNamespace)) return homePods.hasIndexed('references', key);
+    return Iterator.from(this.#usersOf(key)).some((pod) => !namespaces.needsNothing(pod));
   }
 
   #rule(kind: ReferenceKind, homeNamespace: string): KindRule {

@@ -43,7 +43,7 @@ const INTERVAL_MS = 10_000;
 const MAX_REMEMBERED = 10_000;
 
 export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'namespaces' | 'history'> {
-  namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
+  namespaces: Pick<OffloadedNamespaces, 'isAsked' | 'needsNothing'>;
   virtualNode: string;
   homeApiServer: () => HomeApiServerWay;
   kept: Pick<KeptBodies, 'isKept'>;
@@ -106,12 +106,14 @@ export class TokenReconciler {
 
   /** @param key `homeNamespace/UID of the home pod` */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { homePods, tenants, contact } = this.#options;
+    const { homePods, tenants, namespaces, contact } = this.#options;
     const [namespace, uid] = key.split('/') as [string, string];
     const tenant = tenants.of(namespace);
     if (tenant?.synced !== true || !homePods.synced || !contact()) return {};
     const pod = homePods.byIndex('uid', uid)[0];
-    if (pod !== undefined) return this.#reconcilePod(key, pod, tenant, signal);
+    if (pod !== undefined && !namespaces.needsNothing(pod)) {
+      return this.#reconcilePod(key, pod, tenant, signal);
+    }
     this.#refusals.delete(key);
     this.#fullAt.delete(key);
     return this.#remove(copyOf(tenant, tokenSecretName(uid)), tenant, signal);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { secrets } from '../../../src/api/resources.ts';
+import { configMaps, secrets } from '../../../src/api/resources.ts';
 import type { NamespaceMapping, VirtualNodeStatus } from '../../../src/api/virtual-node.ts';
 import type { PodStatus } from '../../../src/api/wire.ts';
 import { deepEqual } from '../../../src/lib/equality.ts';
@@ -204,13 +204,17 @@ describe('a namespace that is taken out', () => {
       ({ type }) => type === 'tributary.dev/Offloaded',
     )?.reason;
 
+  const volumes = [{ name: 'settings', configMap: { name: 'settings' } }];
+  const copies = (): number => world.foreign.storage.list('configmaps').length;
+  beforeEach(() => void world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'settings' } }));
+
   test('begins nothing from the moment that it is to leave, and ends with the last body', async () => {
     await world.start();
-    world.addPod('old');
+    world.addPod('old', { volumes });
     await world.settled();
     set([{ ...shop, leaving: true }]);
     await world.until('confirmed', () => deepEqual(looksAfter(), [{ ...shop, leaving: true }]));
-    world.addPod('new', { nodeSelector: { 'tributary.dev/virtual-node': 'rome' } });
+    world.addPod('new', { volumes, nodeSelector: { 'tributary.dev/virtual-node': 'rome' } });
     await world.until('refused', () => reasonOf('new') === 'NamespaceNotOffloaded');
     expect(world.events.some((line) => line.includes('take the nodeSelector'))).toBe(true);
     expect(world.body('new')).toBeUndefined();
@@ -219,6 +223,7 @@ describe('a namespace that is taken out', () => {
     expect(looksAfter()).toEqual([{ ...shop, leaving: true }]);
     world.deletePod('old');
     await world.until('nothing is looked after', () => deepEqual(looksAfter() ?? [], []));
+    expect(copies()).toBe(0);
     // Its template keeps it here; it runs nowhere.
     expect(reasonOf('new')).toBe('NamespaceNotOffloaded');
     expect(world.body('old')).toBeUndefined();
@@ -226,15 +231,16 @@ describe('a namespace that is taken out', () => {
     await world.until('gone', () => world.status('new') === undefined);
   });
 
-  test('takes pods again when it is not to leave any more', async () => {
+  test('takes pods again, with all that they need, when it is not to leave any more', async () => {
     await world.start();
     await world.settled();
     set([{ ...shop, leaving: true }]);
     await world.until('confirmed', () => deepEqual(looksAfter(), [{ ...shop, leaving: true }]));
-    world.addPod('web');
+    world.addPod('web', { volumes });
     await world.until('refused', () => reasonOf('web') === 'NamespaceNotOffloaded');
     set([shop]);
     await world.until('it runs', () => (world.status('web') as PodStatus).phase === 'Running');
     expect(reasonOf('web')).toBeUndefined();
+    expect(copies()).toBe(1);
   });
 });
