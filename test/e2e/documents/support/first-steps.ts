@@ -7,7 +7,13 @@ const SHOP = 'kubectl --context rome -n shop';
 export const FIRST_STEPS: readonly Reading[] = [
   {
     document: 'README.md',
-    acts: [block('tributary install --context rome', { answer: 'y', prints: /^node\/milan +Ready /m })],
+    acts: [
+      block('tributary install --context rome', {
+        answer: 'y',
+        prints: /^hello-\S+ +1\/1 +Running .* milan .*\nhello-/m,
+      }),
+      given(`${SHOP} delete deployment hello; tributary --context rome unoffload shop`),
+    ],
   },
   {
     document: 'docs/first-peering.md',
