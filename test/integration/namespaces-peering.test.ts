@@ -7,10 +7,10 @@ import {
   type NamespaceOffloadingSpec,
   type OffloadedCluster,
 } from '../../src/api/namespace-offloading.ts';
-import { namespaces, nodes, pods } from '../../src/api/resources.ts';
+import { events, namespaces, nodes, pods } from '../../src/api/resources.ts';
 import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { virtualNodes, type NamespaceMapping } from '../../src/api/virtual-node.ts';
-import type { Namespace } from '../../src/api/wire.ts';
+import type { Namespace, Pod } from '../../src/api/wire.ts';
 import { hasCode } from '../../src/lib/errors.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
@@ -79,15 +79,17 @@ describeInLab('a namespace in a peering', () => {
     expect(ready?.status).toBe('True');
     return ready?.lastTransitionTime;
   };
-  const runPod = async (namespace: string): Promise<string> => {
-    const { metadata } = await rome.client.create(pods, {
-      metadata: { name: 'web', namespace },
+  const makePod = async (namespace: string, name: string): Promise<Pod> =>
+    rome.client.create(pods, {
+      metadata: { name, namespace },
       spec: {
         nodeSelector: { [LABEL_VIRTUAL_NODE]: 'milan' },
         tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
         containers: [{ name: 'main', image: 'example/none:1' }],
       },
     });
+  const runPod = async (namespace: string): Promise<string> => {
+    const { metadata } = await makePod(namespace, 'web');
     await until(`the pod of ${namespace} runs`, async () => {
       const { status } = await rome.client.get(pods, { namespace, name: 'web' });
       return status?.phase === 'Running';
@@ -168,10 +170,25 @@ describeInLab('a namespace in a peering', () => {
 
   test('one that is taken out goes with all that is in it, and no other is disturbed', async () => {
     const [since, uid] = [await readySince(), await runPod('web')];
+    const isGone = async (): Promise<boolean> =>
+      stands('web').then(
+        () => false,
+        (error: unknown) => hasCode(error, 'NotFound'),
+      );
     await timed('from the end of the NamespaceOffloading to that of the tenant', async () => {
       await bringHome('web');
+      // As its controller makes the next one: its own template sends it there again.
+      await makePod('web', 'next');
       await until('the tenant is gone', async () => (await there('store')) === undefined);
+      await until('the NamespaceOffloading is gone', isGone);
     });
+    const next = await until('the next one says what to change', async () => {
+      const { status } = await rome.client.get(pods, { namespace: 'web', name: 'next' });
+      return status?.conditions?.find(({ reason }) => reason === 'NamespaceNotOffloaded');
+    });
+    expect(next.message).toContain(`take the nodeSelector ${LABEL_VIRTUAL_NODE}`);
+    const { items } = await rome.client.list(events, { namespace: 'web' });
+    expect(items.map(({ reason }) => reason)).not.toContain('LeftBehind');
     expect(await mappedAs('web')).toBeUndefined();
     expect(uid).not.toBe('');
     expect((await there('shop'))?.metadata).toMatchObject({ uid: shop });
