@@ -65,8 +65,8 @@ export const VIRTUAL_NODE_TEXTS: TextsOf<typeof VIRTUAL_NODE_REASONS> = {
 
 export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {
   NamespaceNotOffloaded: text(
-    'The virtual node does not have the namespace of the pod.',
-    'Label the namespace, or take the toleration off the pod.',
+    'The virtual node does not have the namespace of the pod, or no longer.',
+    'Label the namespace, or take out of the pod template what the message names.',
   ),
   NamespaceBeingMade: text(
     'The provider has been asked for the namespace and has not given it yet.',
