@@ -10,7 +10,7 @@ export const FIRST_STEPS: readonly Reading[] = [
     acts: [
       block('tributary install --context rome', {
         answer: 'y',
-        prints: /^hello-\S+ +1\/1 +Running .* milan .*\nhello-/m,
+        prints: /^hello-\S+ +1\/1 +Running .* milan .*\s+hello-/m,
       }),
       given(`${SHOP} delete deployment hello; tributary --context rome unoffload shop`),
     ],
