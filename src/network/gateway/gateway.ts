@@ -92,8 +92,7 @@ type Key = 'key' | 'host' | 'observe' | 'routes' | 'nodes';
  *     routes   routes of others on this host, which views of peers avoid; apart from `key`, which does not wait for them
  *     nodes    knocks at every other node, through VXLAN; who does not answer is told beside the key
  *     host     caches ── plan ── host.set; again after any change, by us or by others
- *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second,
- *              and every five while all peers answer
+ *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second, and every five while all answer
  *
  * It is started by the holder of the Lease only. Stopping leaves the host as it is.
  */

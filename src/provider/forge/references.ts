@@ -103,6 +103,10 @@ function containerReferences(container: AnyContainer): Reference[] {
   ];
 }
 
+/** Whether the pod needs that object of its own cluster. */
+export const refersTo = (pod: Pod, kind: ReferenceKind, name: string): boolean =>
+  podReferences(pod).some((used) => used.kind === kind && used.name === name);
+
 /** The claims that a pod mounts, each once. Those of `ephemeral` volumes are made at home, by its controller. */
 export function claimNames(pod: Pod): string[] {
   const names = (pod.spec?.volumes ?? []).flatMap((volume) => {

@@ -3,7 +3,7 @@ import { type ResourceType, secrets } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
-import { podReferences, type ReferenceKind, remoteReferenceName } from '../forge/references.ts';
+import { type ReferenceKind, refersTo, remoteReferenceName } from '../forge/references.ts';
 import { referenceKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import { nameTaken, type Refusal, refusalOf } from '../pods/refusal.ts';
@@ -250,7 +250,7 @@ export class Reflector {
     if (kept !== undefined) return kept;
     // The caches of both clusters must agree that nobody needs it, and so must the pods of virtual nodes that share it.
     const isUsed =
-      isUsedOverThere(tenant, kind, name) ||
+      Iterator.from(tenant.pods.list()).some((pod) => refersTo(pod, kind, name)) ||
       (this.#options.isShared && (await this.#copyUse.uses(tenant.mapping.tenantNamespace, kind, name)));
     if (isUsed) return { requeueAfterMs: isEnding ? RELIST_WAIT_MS : KEEP_UNREFERENCED_MS };
     await this.#copies.delete(REFLECTED_KINDS[kind].type, copy, signal);
@@ -394,11 +394,4 @@ export class Reflector {
   #wakeUsers(key: ReflectionKey): void {
     this.#options.wake([...this.#options.homePods.keysByIndex('references', key)]);
   }
-}
-
-/** A pod over there that refers to the copy, whatever home says of it. */
-function isUsedOverThere(tenant: Tenant, kind: ReferenceKind, remoteName: string): boolean {
-  return [...tenant.pods.list()].some((pod) =>
-    podReferences(pod).some((used) => used.kind === kind && used.name === remoteName),
-  );
 }
