@@ -3,6 +3,8 @@ import { type Parts, isParts, MOST_DEPTH, Models, templateOf } from './shared-pa
 
 /** Objects that differ more than that from their model, by characters of JSON and by share of their own, are models themselves. */
 const FEW = { characters: 1_200, share: 0.25 };
+/** A text of so many characters is not worth a reference to an equal one. */
+const SHORT = 6;
 /** Of one model: ways in which objects differ from it that are remembered. */
 const MOST_FORMS = 64;
 
@@ -52,7 +54,7 @@ export class Packed<T extends KubeObject> {
   unpacked(): T {
     const { model, differences } = this.#form;
     if (differences.length === 0) return model.object;
-    const values = (JSON.parse(this.#values) as unknown[]).values();
+    const values = decoded(JSON.parse(this.#values) as unknown[]).values();
     return Object.freeze(filled(model.object, differences, values)) as T;
   }
 }
@@ -86,7 +88,7 @@ function packedBy<T extends KubeObject>(model: Model<T>, object: T): Packed<T> |
   try {
     const values: unknown[] = [];
     const differences = differencesOf(object, model.object, values);
-    const text = JSON.stringify(values);
+    const text = JSON.stringify(encoded(values));
     const isLike = text.length <= FEW.characters || text.length <= FEW.share * JSON.stringify(object).length;
     return isLike ? new Packed(model.form(differences), text) : undefined;
   } catch (error) {
@@ -122,6 +124,30 @@ function isAlike(value: unknown, model: unknown): boolean {
   if (!isParts(value) || !isParts(model)) return false;
   if (Array.isArray(value)) return Array.isArray(model) && value.length === model.length;
   return !Array.isArray(model);
+}
+
+/**
+ * The values as they are held. A text that came before, such as one of the many times of a pod, is the number of its place, as the only
+ * entry of a list; any other list is the only entry of one, too.
+ */
+function encoded(values: readonly unknown[]): unknown[] {
+  return values.map((value, place) => {
+    if (Array.isArray(value)) return [value];
+    if (typeof value !== 'string' || value.length < SHORT) return value;
+    const first = values.indexOf(value);
+    return first < place ? [first] : value;
+  });
+}
+
+/** @param held becomes the values */
+function decoded(held: unknown[]): unknown[] {
+  for (let place = 0; place < held.length; place++) {
+    const value = held[place];
+    if (!Array.isArray(value)) continue;
+    const [only] = value as [unknown];
+    held[place] = typeof only === 'number' ? held[only] : only;
+  }
+  return held;
 }
 
 function filled(model: unknown, differences: Differences, values: Iterator<unknown>): unknown {

@@ -62,6 +62,12 @@ describe('packed objects', () => {
     ['null', { a: null }, { a: {} }],
     ['an object for null', { a: {} }, { a: null }],
     ['a number for its text', { a: 1 }, { a: '1' }],
+    ['lists where texts were', { a: 'longer text', b: 'x' }, { a: ['longer text'], b: [[0], [1, 2]], c: [] }],
+    [
+      'equal texts',
+      { a: 'one text', b: 'one text' },
+      { a: 'another text', b: 'another text', c: 'another text' },
+    ],
     ['quotes and signs beyond Latin', { a: 'x' }, { a: '"\\\n☃' }],
     ['names of JavaScript', {}, JSON.parse('{"__proto__":{"x":1},"constructor":{},"toString":"x"}')],
     ['names of JavaScript in the model', JSON.parse('{"__proto__":{"x":1},"constructor":{}}'), { a: 1 }],
