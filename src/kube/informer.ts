@@ -169,6 +169,18 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     await inTurns(this.#breath, this.list(), work);
   }
 
+  /** The same with keys alone: nothing is unpacked for that. */
+  async eachKeyInTurns(work: (key: string) => void): Promise<void> {
+    await inTurns(this.#breath, this.keys(), work);
+  }
+
+  /** The same with each value of an index and each key that has it. */
+  async eachIndexedInTurns(index: string, work: (value: string, key: string) => void): Promise<void> {
+    await inTurns(this.#breath, this.valuesOf(index), (value) => {
+      for (const key of this.keysByIndex(index, value)) work(value, key);
+    });
+  }
+
   /** All values of an index, each once. */
   valuesOf(index: string): Iterable<string> {
     return this.#store.valuesOf(index);

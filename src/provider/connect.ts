@@ -3,11 +3,12 @@ import { isRefusedForGood } from '../api/sent-abroad.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import { tellAnswers } from '../kube/server-news.ts';
+import { refOf } from '../kube/store.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { homeReferenceName, podReferences } from './forge/references.ts';
 import { tokenSecretUid } from './forge/tokens.ts';
-import { podKey, referenceKey, tokenKey } from './home-pods.ts';
+import { podKey, referenceKey, tokenKey, tokenKeyOf } from './home-pods.ts';
 import type { Wired } from './wired.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf } from './storage/connect.ts';
 import type { Tenant } from './tenants.ts';
@@ -139,10 +140,10 @@ function connectTenants(provider: Wired): void {
 /** Everything of one namespace, at low priority: the caches have just become complete, or contact is back. */
 function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   const { tenants, homePods, controllers } = provider;
-  void homePods.eachInTurns((pod) => {
-    if (pod.metadata.namespace !== homeNamespace) return;
-    controllers.pods.addSlow(podKey(pod));
-    controllers.tokens.add(tokenKey(pod));
+  void homePods.eachIndexedInTurns('uid', (uid, key) => {
+    if (!key.startsWith(`${homeNamespace}/`)) return;
+    controllers.pods.addSlow(key);
+    controllers.tokens.add(tokenKeyOf(homeNamespace, uid));
   });
   for (const reference of homePods.valuesOf('references'))
     if (reference.split('/')[1] === homeNamespace) controllers.reflect.add(reference);
@@ -150,8 +151,7 @@ function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   if (tenant === undefined) return;
   enqueueMirrored(provider, tenant);
   enqueueSelected(provider, tenant);
-  const nameOf = (object: { metadata: { name: string } }): string => object.metadata.name;
-  void tenant.pods.eachInTurns((pod) => controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`));
+  void tenant.pods.eachKeyInTurns((key) => controllers.pods.addSlow(`${homeNamespace}/${refOf(key).name}`));
   enqueueCopies(provider, tenant);
 }
 
@@ -210,7 +210,7 @@ function connectNode(provider: Wired): void {
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
     homeLease.wake();
     provider.nodePorts.look();
-    void provider.homePods.eachInTurns((pod) => controllers.pods.addSlow(podKey(pod)));
+    void provider.homePods.eachKeyInTurns((key) => controllers.pods.addSlow(key));
     for (const homeNamespace of openedAgain(current, previous)) enqueueNamespace(provider, homeNamespace);
     for (const tenant of tenants.all()) {
       openMirror(provider, tenant);
@@ -235,7 +235,7 @@ function connectNode(provider: Wired): void {
   contact.onChange(() => {
     controllers.node.add(nodeName);
     wasAway ||= contact.state.away;
-    if (contact.state.away) void provider.homePods.eachInTurns((pod) => controllers.pods.add(podKey(pod)));
+    if (contact.state.away) void provider.homePods.eachKeyInTurns((key) => controllers.pods.add(key));
     if (!contact.state.ok) return;
     // What was changed at home meanwhile is carried across first, and is seen only by these caches; statuses come after it.
     if (wasAway) tellAnswers(foreign.client);

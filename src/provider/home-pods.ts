@@ -37,4 +37,5 @@ export function homePodInformer(options: {
 export const podKey = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
 /** Key in the queue of tokens. */
-export const tokenKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.uid}`;
+export const tokenKey = ({ metadata }: Pod): string => tokenKeyOf(metadata.namespace ?? '', metadata.uid);
+export const tokenKeyOf = (namespace: string, uid: string): string => `${namespace}/${uid}`;

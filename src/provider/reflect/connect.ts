@@ -1,6 +1,7 @@
 import { isRefusedForGood } from '../../api/sent-abroad.ts';
 import type { Ingress, Pod } from '../../api/wire.ts';
-import { podKey, referenceKey, tokenKey } from '../home-pods.ts';
+import { referenceKey, tokenKeyOf } from '../home-pods.ts';
+import { refOf } from '../../kube/store.ts';
 import type { Wired } from '../wired.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { ingressKind, ingressReferences } from './ingresses.ts';
@@ -29,9 +30,9 @@ export function connectMirror(provider: Wired): void {
 /** Pods may have waited to know whether they need a token for the home API server. */
 export function enqueuePodsAndTokens(provider: Wired): void {
   const { controllers } = provider;
-  void provider.homePods.eachInTurns((pod) => {
-    controllers.pods.add(podKey(pod));
-    controllers.tokens.add(tokenKey(pod));
+  void provider.homePods.eachIndexedInTurns('uid', (uid, key) => {
+    controllers.pods.add(key);
+    controllers.tokens.add(tokenKeyOf(refOf(key).namespace ?? '', uid));
   });
 }
 
@@ -103,8 +104,8 @@ function settle(provider: Wired, { mirror, mapping }: Tenant): void {
 function lookAtPolicies(provider: Wired, homeNamespace: string): void {
   const { controllers, nodeName } = provider;
   controllers.node.add(nodeName);
-  void provider.homePods.eachInTurns((pod) => {
-    if (pod.metadata.namespace === homeNamespace) controllers.pods.addSlow(podKey(pod));
+  void provider.homePods.eachKeyInTurns((key) => {
+    if (key.startsWith(`${homeNamespace}/`)) controllers.pods.addSlow(key);
   });
 }
 
