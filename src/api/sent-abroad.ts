@@ -15,7 +15,8 @@ const REFUSED_FOR_GOOD = new Set<string | undefined>([
   OFFLOADED_REASONS.daemonSet,
 ]);
 
-const refusalOf = ({ status }: Pod): string | undefined => {
+/** Why its virtual node does not run it; undefined where it does, or has not said. */
+export const refusalOf = ({ status }: Pod): string | undefined => {
   const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
   return condition?.status === 'False' ? condition.reason : undefined;
 };

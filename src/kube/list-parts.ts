@@ -17,8 +17,8 @@ export interface ListParts {
  * Cuts the answer to a list request, so that it need not be parsed in one go: a page of 600 KB holds up everything else for ten
  * milliseconds, and all of it together grows too old for the young generation.
  *
- * A cut is a guess, since what is within an item may look like the place between two. Such parts are no JSON, as their brackets do not
- * match; together with the next ones they are. Where all parts are JSON, they are the whole list.
+ * A cut is a guess, since what is within an item may look like the place between two. Such a part is no JSON, as its brackets do not
+ * match: then the whole has to be parsed. Where all parts are JSON, they are the whole list.
  */
 export function cutList(text: string): ListParts | undefined {
   const found = text.indexOf(ITEMS);

@@ -1,7 +1,7 @@
 import { type Amounts, formatAmounts, type Sums } from '../api/amounts.ts';
-import { CONDITION_OFFLOADED } from '../api/names.ts';
 import { isFinished } from '../api/pod.ts';
 import { podRequests } from '../api/pod-requests.ts';
+import { refusalOf } from '../api/sent-abroad.ts';
 import type { Pod } from '../api/wire.ts';
 
 /** What is counted of a pod. Most pods of a node are of few kinds. */
@@ -89,7 +89,3 @@ const COUNTED = [
 /** Whether nothing that is counted can differ: equal parts of a cache's objects are the same (see kube/shared-parts.ts). */
 const isAlike = (one: Pod, other: Pod): boolean =>
   one.spec === other.spec && COUNTED.every((field) => one.status?.[field] === other.status?.[field]);
-
-const refusalOf = ({ status }: Pod): string | undefined =>
-  status?.conditions?.find(({ type, status: holds }) => type === CONDITION_OFFLOADED && holds === 'False')
-    ?.reason;

@@ -1,18 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  type NamespaceOffloading,
-  namespaceOffloadings,
-  type NamespaceOffloadingStatus,
-} from '../../../../src/api/namespace-offloading.ts';
+import type { NamespaceOffloadingStatus } from '../../../../src/api/namespace-offloading.ts';
 import { namespaces, nodes, pods } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import { offloadCommand } from '../../../../src/cli/namespaces/offload.ts';
 import { CliWorld } from '../support/cli-world.ts';
+import { offloadingsOf, ORIGIN } from './support/offloading.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');
 const TURIN = 'turin'.padEnd(26, 'b');
-const KEY = 'namespaceoffloadings.tributary.dev';
-const ORIGIN = 'tributary.dev/offloading-origin';
 
 let world: CliWorld;
 beforeEach(() => {
@@ -39,28 +34,8 @@ function virtualNode(name: string, provider?: string, ready: object = { status: 
   });
 }
 
-const stored = (): NamespaceOffloading | undefined =>
-  world.api.storage.get(KEY, 'shop/offloading') as NamespaceOffloading | undefined;
-const existing = (spec: object, metadata: object = {}): unknown =>
-  world.seed(namespaceOffloadings, {
-    metadata: { namespace: 'shop', name: 'offloading', ...metadata },
-    spec,
-  });
+const { stored, existing, answers } = offloadingsOf(() => world);
 
-/** The part of the cluster role. */
-function answers(status: NamespaceOffloadingStatus): void {
-  const { storage } = world.api;
-  const tell = (): void => {
-    const now = storage.get(KEY, 'shop/offloading');
-    if (now === undefined) return;
-    const observedGeneration = now.metadata.generation ?? 1;
-    storage.update(KEY, { ...now, status: { ...status, observedGeneration } });
-  };
-  storage.subscribe(({ resource, current }) => {
-    if (resource === KEY && current !== undefined) queueMicrotask(tell);
-  });
-  tell();
-}
 const entry = (name: string, more: object = {}): object => ({
   cluster: name === 'milan' ? MILAN : TURIN,
   clusterName: name,

@@ -1,15 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  type NamespaceOffloading,
-  namespaceOffloadings,
-  type NamespaceOffloadingStatus,
-} from '../../../../src/api/namespace-offloading.ts';
+import type { NamespaceOffloadingStatus } from '../../../../src/api/namespace-offloading.ts';
 import { namespaces, pods } from '../../../../src/api/resources.ts';
 import { unoffloadCommand } from '../../../../src/cli/namespaces/unoffload.ts';
 import { CliWorld } from '../support/cli-world.ts';
+import { KEY, offloadingsOf, ORIGIN } from './support/offloading.ts';
 
-const KEY = 'namespaceoffloadings.tributary.dev';
-const ORIGIN = 'tributary.dev/offloading-origin';
 const LABEL = 'tributary.dev/offload';
 
 let world: CliWorld;
@@ -19,28 +14,8 @@ beforeEach(() => {
 });
 afterEach(async () => world.stop());
 
-const stored = (): NamespaceOffloading | undefined =>
-  world.api.storage.get(KEY, 'shop/offloading') as NamespaceOffloading | undefined;
-const existing = (spec: object, metadata: object = {}): unknown =>
-  world.seed(namespaceOffloadings, {
-    metadata: { namespace: 'shop', name: 'offloading', ...metadata },
-    spec,
-  });
+const { stored, existing, answers } = offloadingsOf(() => world);
 
-/** The part of the cluster role. */
-function answers(status: NamespaceOffloadingStatus): void {
-  const { storage } = world.api;
-  const tell = (): void => {
-    const now = storage.get(KEY, 'shop/offloading');
-    if (now === undefined) return;
-    const observedGeneration = now.metadata.generation ?? 1;
-    storage.update(KEY, { ...now, status: { ...status, observedGeneration } });
-  };
-  storage.subscribe(({ resource, current }) => {
-    if (resource === KEY && current !== undefined) queueMicrotask(tell);
-  });
-  tell();
-}
 describe('unoffload', () => {
   const labels = (): unknown => world.api.storage.get('namespaces', 'shop')?.metadata.labels ?? {};
   const label = (value: string): void => {
