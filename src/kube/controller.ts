@@ -109,8 +109,7 @@ export class Controller implements Component {
   async #work(): Promise<void> {
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
       this.#options.metrics?.depth(this.name, this.#queue.depth);
-      const rest = this.#breath.due();
-      // All workers that rest go on in the next turn, with a key each: requests that begin together cost an API server less.
+      const rest = this.#breath.due('worker');
       if (rest !== undefined) await rest;
       await this.#one(key);
       this.#queue.done(key);

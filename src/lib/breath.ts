@@ -1,9 +1,18 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 import { Listeners } from './listeners.ts';
 
 /** Half of what a stall may last at most, since what follows the question counts, too. */
 const LONGEST_MS = 8;
+
+interface Turn {
+  readonly began: number;
+  isLong: boolean;
+  /** A worker has gone on in it. */
+  isWorked: boolean;
+}
+
+/** A worker does what it has found in a queue; a walk goes through many objects, and does little with each. */
+export type Who = 'walk' | 'worker';
 
 /**
  * Keeps long work from holding up everything else. Thousands of keys that need no request would be dealt with in one turn of the
@@ -15,12 +24,14 @@ const LONGEST_MS = 8;
  *       if (rest !== undefined) await rest;
  *     }
  *
- * All who rest go on in the same turn, without asking again: else those who ask last would wait for ever.
+ * In the next turn walks go on first, and then workers with a key each, in the order in which they came, until that turn has lasted long
+ * enough, too; one of them in any case. A walk mostly finds work for workers: what several walks find at once is done once.
  */
 export class Breath {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** The one that runs now, as far as somebody has asked in it. */
-  #turn: { readonly began: number; readonly over: Promise<void>; isLong?: boolean } | undefined;
+  /** The one that runs now, as far as somebody has asked in it, or goes on in it. */
+  #turn: Turn | undefined;
+  readonly #resting: Readonly<Record<Who, (() => void)[]>> = { walk: [], worker: [] };
   readonly #long = new Listeners();
   /** Calls back when a turn has lasted so long that somebody rests. */
   readonly onLong: Listeners['add'] = this.#long.add;
@@ -29,21 +40,42 @@ export class Breath {
     this.#clock = clock;
   }
 
-  /** To be awaited where there is something: this turn of the event loop has lasted long enough. */
-  due(): Promise<void> | undefined {
-    const now = this.#clock.monotonic();
-    const turn = this.#turn;
-    if (turn !== undefined) {
-      if (now - turn.began < LONGEST_MS) return undefined;
-      if (turn.isLong !== true) this.#long.tell();
+  /** To be awaited where there is something: this turn of the event loop has lasted long enough, or other workers come first. */
+  due(who: Who = 'walk'): Promise<void> | undefined {
+    const turn = this.#turn ?? this.#begin();
+    const isOver = this.#isOver(turn);
+    if (!isOver && (who === 'walk' || this.#resting.worker.length === 0)) return undefined;
+    if (isOver && !turn.isLong) {
       turn.isLong = true;
-      return turn.over;
+      this.#long.tell();
     }
-    const over = nextTurn().then(() => {
+    return new Promise((resolve) => this.#resting[who].push(resolve));
+  }
+
+  #isOver({ began }: Turn): boolean {
+    return this.#clock.monotonic() - began >= LONGEST_MS;
+  }
+
+  #begin(): Turn {
+    setImmediate(() => {
       this.#turn = undefined;
+      if (this.#resting.walk.length + this.#resting.worker.length > 0) this.#goOn(this.#begin());
     });
-    this.#turn = { began: now, over };
-    return undefined;
+    return (this.#turn = { began: this.#clock.monotonic(), isLong: false, isWorked: false });
+  }
+
+  #goOn(turn: Turn): void {
+    const isOver = this.#isOver(turn);
+    if (isOver && turn.isWorked) return;
+    let goOn = isOver ? undefined : this.#resting.walk.shift();
+    if (goOn === undefined) {
+      goOn = this.#resting.worker.shift();
+      turn.isWorked = true;
+    }
+    if (goOn === undefined) return;
+    goOn();
+    // A tick that a microtask asks for comes when no microtask is left: after all that the one who goes on does in this turn.
+    queueMicrotask(() => process.nextTick(() => this.#goOn(turn)));
   }
 }
 

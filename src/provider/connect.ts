@@ -15,6 +15,7 @@ import type { Tenant } from './tenants.ts';
 import {
   connectMirror,
   enqueueMirrored,
+  enqueuePods,
   enqueuePodsAndTokens,
   mirrorListener,
   openMirror,
@@ -101,10 +102,17 @@ function connectTenants(provider: Wired): void {
       lookAtClaimsOf(provider, tenant);
     },
     pod: (homeKey) => {
+      // All are looked at when they are all known.
+      if (tenants.of(refOf(homeKey).namespace ?? '')?.isFilling === true) return;
       controllers.pods.add(homeKey);
       wakeDraining(provider, homeKey);
     },
-    contact: () => controllers.node.add(nodeName),
+    contact: (homeNamespace) => {
+      controllers.node.add(nodeName);
+      const pods = tenants.of(homeNamespace)?.pods;
+      // They have waited for the first list, which does not come yet.
+      if (pods?.synced === false && pods.contact.error !== undefined) enqueuePods(provider, homeNamespace);
+    },
     pods: (homeNamespace) => {
       void homePods.eachInTurns((pod) => {
         const { namespace, deletionTimestamp } = pod.metadata;
@@ -241,7 +249,8 @@ function connectNode(provider: Wired): void {
     if (wasAway) tellAnswers(foreign.client);
     wasAway = false;
     homeLease.wake();
-    for (const tenant of tenants.all()) enqueueNamespace(provider, tenant.mapping.homeNamespace);
+    for (const tenant of tenants.all())
+      if (!tenant.isFilling) enqueueNamespace(provider, tenant.mapping.homeNamespace);
     lookAtClaims(provider);
   });
 }

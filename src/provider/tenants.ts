@@ -114,6 +114,11 @@ export class Tenant {
     return this.#informers.every((informer) => informer.synced);
   }
 
+  /** Whether the first list of its pods is on its way: when it has come, or cannot come, all pods of the namespace are looked at. */
+  get isFilling(): boolean {
+    return !this.pods.synced && this.pods.contact.error === undefined;
+  }
+
   /**
    * Whether its home side may not even be read. When a home namespace is deleted, our rights in it go, too, and a program that
    * starts after that never completes its caches.
@@ -193,7 +198,7 @@ export interface TenantListener {
   /** All caches of the namespace are complete. */
   synced: (homeNamespace: string) => void;
   /** A cache of the namespace has lost its API server, or found it again. */
-  contact: () => void;
+  contact: (homeNamespace: string) => void;
   /** A remote pod changed; the key is the home pod's. */
   pod: (homeKey: string) => void;
   /** A ConfigMap or Secret changed on either side; names are the object's own on that side. */
@@ -290,7 +295,7 @@ export class Tenants {
       tenant.start({
         onPods: () => this.#listener?.pods(home),
         onSynced: () => this.#listener?.synced(home),
-        onContact: () => this.#listener?.contact(),
+        onContact: () => this.#listener?.contact(home),
       });
       this.#listener?.opened(tenant);
     }

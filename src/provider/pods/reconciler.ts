@@ -97,6 +97,7 @@ export class PodReconciler {
   async reconcile(key: string, signal: AbortSignal): Outcome {
     const home = this.#options.homePods.get(key);
     if (home === undefined) this.#forget(key);
+    else if (this.#options.tenants.of(home.metadata.namespace ?? '')?.isFilling === true) return DONE;
     const heldMs = this.#heldRequests.waitMs(key);
     const action = decide(this.#situation(key, home, heldMs > 0));
     try {

@@ -36,6 +36,13 @@ export function enqueuePodsAndTokens(provider: Wired): void {
   });
 }
 
+/** All pods of one namespace, at low priority. */
+export function enqueuePods({ homePods, controllers }: Wired, homeNamespace: string): void {
+  void homePods.eachKeyInTurns((key) => {
+    if (key.startsWith(`${homeNamespace}/`)) controllers.pods.addSlow(key);
+  });
+}
+
 /** In a namespace that is being taken out, copies stay until its last pod has gone. */
 export function wakeDraining(provider: Wired, podKeyAtHome: string): void {
   const [homeNamespace = ''] = podKeyAtHome.split('/');
@@ -102,11 +109,8 @@ function settle(provider: Wired, { mirror, mapping }: Tenant): void {
 
 /** Pods wait for policies, and obey those that are there; the VirtualNode says which ones are stricter. */
 function lookAtPolicies(provider: Wired, homeNamespace: string): void {
-  const { controllers, nodeName } = provider;
-  controllers.node.add(nodeName);
-  void provider.homePods.eachKeyInTurns((key) => {
-    if (key.startsWith(`${homeNamespace}/`)) controllers.pods.addSlow(key);
-  });
+  provider.controllers.node.add(provider.nodeName);
+  if (provider.tenants.of(homeNamespace)?.isFilling === false) enqueuePods(provider, homeNamespace);
 }
 
 /** Pods or namespaces of home have changed, which policies select. */

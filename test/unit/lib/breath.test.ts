@@ -14,14 +14,60 @@ test('work may go on for a while, and then rests until others have had their tur
   now = 8;
   const rest = breath.due();
   expect(rest).toBeDefined();
-  // Whoever asks in the same turn rests, too.
-  expect(breath.due()).toBe(rest);
   let others = false;
   setImmediate(() => (others = true));
   await rest;
   await nextTurn();
   expect(others).toBe(true);
   expect(breath.due()).toBeUndefined();
+});
+
+test('workers who rest go on in their order, as many in a turn as it has time for', async () => {
+  let now = 0;
+  const breath = new Breath({ monotonic: () => now });
+  expect(breath.due()).toBeUndefined();
+  now = 8;
+  const wentOn: string[] = [];
+  const work = async (name: string): Promise<void> => {
+    for (let key = 1; key <= 2; key++) {
+      await breath.due('worker');
+      // Before it has done what it does without waiting, nobody else goes on.
+      for (let hop = 0; hop < 10; hop++) await Promise.resolve();
+      wentOn.push(`${name}${key}`);
+      now += 4;
+    }
+  };
+  const all = Promise.all(['a', 'b', 'c', 'd'].map(work));
+  const turns: string[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    await nextTurn();
+    turns.push(wentOn.splice(0).join(' '));
+  }
+  await all;
+  expect(turns).toEqual(['a1 b1', 'c1 d1', 'a2 b2', 'c2 d2']);
+});
+
+test('walks go on before workers, and one worker in any case', async () => {
+  let now = 0;
+  const breath = new Breath({ monotonic: () => now });
+  expect(breath.due()).toBeUndefined();
+  now = 8;
+  const wentOn: string[] = [];
+  const work = async (who: 'walk' | 'worker', steps: number, ms: number): Promise<void> => {
+    for (let step = 1; step <= steps; step++) {
+      await breath.due(who);
+      wentOn.push(`${who}${step}`);
+      now += ms;
+    }
+  };
+  const all = Promise.all([work('worker', 2, 1), work('walk', 4, 4)]);
+  const turns: string[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    await nextTurn();
+    turns.push(wentOn.splice(0).join(' '));
+  }
+  await all;
+  expect(turns).toEqual(['walk1 walk2 worker1', 'walk3 walk4 worker2', '']);
 });
 
 test('it is told once of each turn in which somebody rests', async () => {

@@ -244,3 +244,53 @@ describe('a namespace that is taken out', () => {
     expect(copies()).toBe(1);
   });
 });
+
+describe('an agent that begins anew', () => {
+  /** Not the probe, which asks for one. */
+  const isList = ({
+    method,
+    path,
+    query,
+  }: {
+    method: string;
+    path: string;
+    query: URLSearchParams;
+  }): boolean =>
+    method === 'GET' &&
+    path.endsWith('/tenant/pods') &&
+    query.get('watch') !== 'true' &&
+    query.get('limit') !== '1';
+
+  test('looks at pods when all are known that are over there, not at each that it hears of', async () => {
+    const agent = await world.start();
+    const names = Array.from({ length: 20 }, (_, index) => `web-${index}`);
+    for (const name of names) world.addPod(name);
+    await world.settled();
+    world.foreign.fault({ match: isList, times: 1, delayMs: 3_000 });
+    world.looks.clear();
+    await world.replace(agent);
+    await world.settled();
+    await world.clock.advance(10_000);
+    // It has heard of it at home; it knows all at home, and all over there.
+    expect(world.looks.get('pods')).toBeLessThanOrEqual(3 * names.length);
+    expect(world.looks.get('tokens')).toBeLessThanOrEqual(2 * names.length);
+  });
+
+  test('and cannot know them still says of a pod what needs no knowledge', async () => {
+    world.foreign.fault({ match: isList, times: Infinity, delayMs: 20_000, status: 500 });
+    await world.start();
+    world.addPod('agent');
+    const { storage } = world.home;
+    const pod = storage.get('pods', 'shop/agent');
+    if (pod === undefined) throw new Error('agent is gone');
+    const owner = {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      name: 'agent',
+      uid: 'of-the-set',
+      controller: true,
+    };
+    storage.update('pods', { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } });
+    await world.until('refused', () => JSON.stringify(world.status('agent')).includes('DaemonSet'));
+  });
+});
