@@ -11,10 +11,25 @@ const PASSING = new Set([
   'certificatesigningrequests',
 ]);
 
-/** All objects of all kinds, except those that come and go by themselves; sorted. */
-export async function inventory(api: KubeApi): Promise<string[]> {
+interface Listable {
+  readonly path: string;
+  readonly resource: string;
+}
+
+/** As the last whole look at each API server has found them. */
+const kinds = new WeakMap<KubeApi, readonly Listable[]>();
+
+/**
+ * All objects of all kinds, except those that come and go by themselves; sorted. A whole look takes some hundred requests. `only` looks
+ * again at the kinds that it names (`pods`), of those that the last whole look has found.
+ */
+export async function inventory(api: KubeApi, only?: ReadonlySet<string>): Promise<string[]> {
+  const known = only === undefined ? undefined : kinds.get(api);
+  const all = known ?? (await listable(api));
+  kinds.set(api, all);
   const found: string[] = [];
-  for (const { path, resource } of await listable(api)) {
+  for (const { path, resource } of all) {
+    if (only?.has(resource) === false) continue;
     const list = await api.get<{ items: KubeObject[] }>(`${path}/${resource}`);
     for (const { metadata } of list?.items ?? []) {
       found.push(
@@ -25,7 +40,7 @@ export async function inventory(api: KubeApi): Promise<string[]> {
   return found.toSorted();
 }
 
-async function listable(api: KubeApi): Promise<{ path: string; resource: string }[]> {
+async function listable(api: KubeApi): Promise<Listable[]> {
   const groups = await api.get<{ groups: { preferredVersion: { groupVersion: string } }[] }>('/apis');
   const paths = [
     '/api/v1',

@@ -357,9 +357,9 @@ export class City {
     }
   }
 
-  /** Names of all objects of all kinds, except those that come and go by themselves. */
-  async inventory(): Promise<string[]> {
-    return lab.inventory(this.cluster.api);
+  /** Names of all objects of all kinds, or of those that are named, except those that come and go by themselves. */
+  async inventory(only?: ReadonlySet<string>): Promise<string[]> {
+    return lab.inventory(this.cluster.api, only);
   }
 
   async eventsAbout(name: string): Promise<string[]> {
