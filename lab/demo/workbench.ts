@@ -8,9 +8,8 @@ import { join } from 'node:path';
 import { binaries } from '../binaries.ts';
 import { cacheDir } from '../cache.ts';
 import type { Lab } from '../lab.ts';
+import { mainModule } from '../own-program.ts';
 import { onTerminal, Program, runProgram, type Ended, type ProgramOptions } from './program.ts';
-
-const repository = join(import.meta.dirname, '..', '..');
 
 export interface ShellOptions extends Omit<ProgramOptions, 'env' | 'cwd'> {
   /** Give the command a terminal of this size. */
@@ -51,10 +50,7 @@ export class Workbench {
     const tributary = join(bin, 'tributary');
     // With cached compiled code a start takes a third of the time.
     const cache = `NODE_COMPILE_CACHE='${join(cacheDir(), 'compiled')}'`;
-    writeFileSync(
-      tributary,
-      `#!/bin/sh\n${cache} exec '${process.execPath}' '${repository}/src/main.ts' "$@"\n`,
-    );
+    writeFileSync(tributary, `#!/bin/sh\n${cache} exec '${process.execPath}' '${mainModule()}' "$@"\n`);
     chmodSync(tributary, 0o755);
     return bench;
   }
