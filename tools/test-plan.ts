@@ -151,7 +151,8 @@ const unit = (files: readonly string[]): Part => ({
   name: 'unit tests',
   stage: 'unit',
   files,
-  args: ['--runInBand'],
+  // One worker beside Jest, which the limit makes it start: what a failed test has left open would keep Jest itself from ending.
+  args: ['--maxWorkers=1', '--workerIdleMemoryLimit=2GB'],
 });
 
 /** Files by turns, since those of one subject, next to each other, take alike. */
