@@ -202,13 +202,5 @@ async function forward(remote: RawResponse, response: ServerResponse): Promise<v
   });
   // At once: a followed log may say nothing for hours, and the reader should know that it is being followed.
   response.flushHeaders();
-  await pipeline(remote.body, gathered, response);
-}
-
-/**
- * A kubelet sends each line by itself, and a chunk of HTTP for each costs us and the home API server more than the line. Nothing is waited
- * for: an iterator of a stream gives all that has come.
- */
-async function* gathered(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  yield* body;
+  await pipeline(remote.body, response);
 }
