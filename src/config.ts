@@ -180,7 +180,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'tunnel-endpoint': 'gateway: HOST:PORT,... at which peers dial it, or "none" (default: the node’s address)',
   'tunnel-mtu': 'gateway, node: largest packet on WireGuard in bytes (default 1420)',
   'lease-seconds':
-    'cluster, gateway, peer, peers: after so many seconds another takes over (default 15, peer 30)',
+    'cluster, gateway, peer, peers: after so many seconds another that waits takes over (default 15, peer 30)',
   'probe-seconds':
     'gateway: seconds between probes of each peer, twice as long while its tunnel is quiet (default 1)',
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',

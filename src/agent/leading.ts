@@ -7,6 +7,11 @@ import { OpsServer, type OpsServerOptions } from '../server/ops.ts';
 import type { AgentParts } from './parts.ts';
 
 const LEADER_LEASE_SECONDS = 15;
+/**
+ * Of a leader for whom nobody waits; shares of the usual duration. A term as long as that keeps what is promised of a process that
+ * cannot reach its API server: it has ended its links by then (docs/failures.md).
+ */
+const LONE = { duration: 2, term: 1, renewal: 0.6 };
 
 interface LeadingOptions {
   home: KubeClient;
@@ -16,7 +21,7 @@ interface LeadingOptions {
   election?: Partial<
     Pick<
       LeaderElectionOptions,
-      'identity' | 'durationMs' | 'retryMs' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
+      'identity' | 'durationMs' | 'retryMs' | 'lone' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
     >
   >;
   /** Whether a replica that waits to lead is Ready. False where a Service would send it work. */
@@ -42,6 +47,7 @@ export function leading(
 ): Leading {
   const lost = new AbortController();
   const holder: Leading['holder'] = {};
+  const durationMs = (config.leaseSeconds ?? LEADER_LEASE_SECONDS) * 1000;
   const election = new LeaderElection({
     client: home,
     clock,
@@ -49,7 +55,12 @@ export function leading(
     namespace: config.systemNamespace,
     name: lease,
     identity: config.identity,
-    durationMs: (config.leaseSeconds ?? LEADER_LEASE_SECONDS) * 1000,
+    durationMs,
+    lone: {
+      durationMs: durationMs * LONE.duration,
+      renewDeadlineMs: durationMs * LONE.term,
+      renewMs: durationMs * LONE.renewal,
+    },
     ...special,
     onLost: (reason) => lost.abort(new Error(`no longer the leader: ${reason}`)),
   });

@@ -323,6 +323,9 @@ export const LABEL_OFFERED_SERVICE = 'tributary.dev/offered-service';
 /** On these: `namespace/name` of the Service in the provider's cluster. */
 export const ANNOTATION_OFFERED_SERVICE = 'tributary.dev/offered-service';
 
+/** On a Lease of a role that one replica leads: who waits for it. Its holder takes the annotation away now and then, to see whether it comes back. */
+export const ANNOTATION_CANDIDATE = 'tributary.dev/candidate';
+
 /** On all objects that `tributary install` and the Helm chart make, and on no other: `tributary`. */
 export const LABEL_INSTALLATION = 'tributary.dev/installation';
 

@@ -4,6 +4,7 @@ import { TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { type LeaseOptions, LeaseRecord } from './lease.ts';
+import { nextRenewal, type RenewalTimes } from './lone-leader.ts';
 
 export interface LeaderElectionOptions extends LeaseOptions {
   log: Logger;
@@ -13,6 +14,11 @@ export interface LeaderElectionOptions extends LeaseOptions {
   retryMs?: number;
   /** Longest time from one renewal to the next; default a quarter of the duration. Each is an event for everybody who watches the Lease. */
   renewMs?: number;
+  /**
+   * Times of a leader for whom nobody waits; it renews more rarely. A candidate makes itself known in the Lease, and after the next
+   * renewal all is as usual. Whoever comes must do that, and honour the duration that the Lease has. Default: always as usual.
+   */
+  lone?: RenewalTimes;
   random?: Random;
   /**
    * Whether `stop` gives up the lease, so that a successor need not wait for it to lapse; default true. Without it a
@@ -55,18 +61,23 @@ export class LeaderElection implements Component {
   /** By the wall clock, which alone goes on while a machine sleeps. */
   #termEndsAtWall = Infinity;
   #holder: string | undefined;
+  /** Monotonic. */
+  #askedAt: number | undefined;
+  /** As the Lease was written last. */
+  #times: RenewalTimes;
   #said = '';
 
   constructor(options: LeaderElectionOptions) {
     this.name = `leader election ${options.namespace}/${options.name}`;
-    const { durationMs, renewDeadlineMs = (durationMs * 2) / 3 } = options;
-    if (renewDeadlineMs >= durationMs) {
+    this.#options = options;
+    this.#times = usualTimes(options);
+    for (const { durationMs, renewDeadlineMs } of [this.#times, options.lone ?? this.#times]) {
+      if (renewDeadlineMs < durationMs) continue;
       throw new TributaryError(
         'Invalid',
         `${this.name}: the renew deadline must be shorter than the duration`,
       );
     }
-    this.#options = options;
     this.#record = new LeaseRecord(options);
   }
 
@@ -113,10 +124,13 @@ export class LeaderElection implements Component {
     this.#abort.abort(new TributaryError('Aborted', 'stopped'));
     this.#term.abort(new TributaryError('Aborted', 'stopped'));
     await this.#running;
-    if (!led || !releaseOnStop) return;
+    const isLong = this.#times.durationMs > this.#options.durationMs;
+    if (!led || (!releaseOnStop && !isLong)) return;
     using deadline = startDeadline(clock, 3000, this.name);
     try {
-      await this.#record.release(deadline.signal);
+      if (releaseOnStop) await this.#record.release(deadline.signal);
+      // Whoever comes now waits no longer than one who was there already.
+      else await this.#record.write(deadline.signal);
     } catch (error) {
       log.debug('lease not given up', { error: errorMessage(error) });
     }
@@ -124,14 +138,14 @@ export class LeaderElection implements Component {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, durationMs, log } = this.#options;
-    const { retryMs = durationMs / 7, renewMs = durationMs / 4, random = systemRandom } = this.#options;
+    const { retryMs = durationMs / 7, random = systemRandom } = this.#options;
     while (!signal.aborted && !this.#term.signal.aborted) {
       const had = this.#termEndsAt !== -Infinity;
       let waitMs = spreadMs(retryMs, random);
       let problem = 'the lease could not be renewed in time';
       try {
         // How long an API server may be away depends on the longest of these times, and what they cost on their mean.
-        if (await this.#attempt(signal)) waitMs = renewMs * (1 - RENEWALS_APART * random());
+        if (await this.#attempt(signal)) waitMs = this.#times.renewMs * (1 - RENEWALS_APART * random());
       } catch (error) {
         if (signal.aborted) return;
         problem = errorMessage(error);
@@ -167,30 +181,20 @@ export class LeaderElection implements Component {
 
   /** Reads the lease once and, if we may take it, writes it once; both before the term would end. True if it is ours. */
   async #attempt(signal: AbortSignal): Promise<boolean> {
-    const { clock, log, durationMs, renewDeadlineMs = (durationMs * 2) / 3 } = this.#options;
+    const { clock } = this.#options;
     const began = clock.monotonic();
     const beganWall = clock.now();
-    const left = this.leading ? this.#termEndsAt - began : renewDeadlineMs;
+    const left = this.leading ? this.#termEndsAt - began : usualTimes(this.#options).renewDeadlineMs;
     using deadline = startDeadline(clock, left, this.name, signal);
     try {
       const known = this.#record.view();
       const view = this.leading && known.state === 'held' ? known : await this.#record.look(deadline.signal);
       if (view.state === 'taken') {
         this.#taken(view.holder, 'somebody else holds the lease');
+        if (this.#options.lone !== undefined) await this.#record.standBy(deadline.signal);
         return false;
       }
-      await this.#record.write(deadline.signal);
-      const first = this.#termEndsAt === -Infinity;
-      const wasOver = !this.leading;
-      this.#termEndsAt = began + renewDeadlineMs;
-      this.#termEndsAtWall = beganWall + renewDeadlineMs;
-      if (!first) {
-        if (wasOver) this.#regained();
-        return true;
-      }
-      this.#said = '';
-      log.info('leading', { lease: this.name });
-      this.#elected.resolve();
+      await this.#renew({ began, beganWall }, deadline.signal);
       return true;
     } catch (error) {
       if (hasCode(error, 'Conflict', 'AlreadyExists', 'NotFound')) {
@@ -200,6 +204,39 @@ export class LeaderElection implements Component {
       }
       throw error;
     }
+  }
+
+  async #renew(at: { began: number; beganWall: number }, signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    const { times, asksForCandidates } = this.#next(at.began);
+    const { durationMs, renewDeadlineMs } = times;
+    const [termEndsAt, termEndsAtWall] = [at.began + renewDeadlineMs, at.beganWall + renewDeadlineMs];
+    // Should the answer be lost, a Lease that has become shorter counts for others all the same.
+    this.#termEndsAt = Math.min(this.#termEndsAt, termEndsAt);
+    this.#termEndsAtWall = Math.min(this.#termEndsAtWall, termEndsAtWall);
+    await this.#record.write(signal, { durationMs, asksForCandidates });
+    const first = this.#termEndsAt === -Infinity;
+    const wasOver = !this.leading;
+    if (asksForCandidates) this.#askedAt = at.began;
+    this.#times = times;
+    this.#termEndsAt = termEndsAt;
+    this.#termEndsAtWall = termEndsAtWall;
+    if (!first) {
+      if (wasOver) this.#regained();
+      return;
+    }
+    this.#said = '';
+    log.info('leading', { lease: this.name });
+    this.#elected.resolve();
+  }
+
+  #next(nowMs: number): { times: RenewalTimes; asksForCandidates: boolean } {
+    const usual = usualTimes(this.#options);
+    const { lone } = this.#options;
+    if (lone === undefined) return { times: usual, asksForCandidates: false };
+    const facts = { nowMs, askedAtMs: this.#askedAt, answerMs: usual.durationMs };
+    const next = nextRenewal({ ...facts, hasCandidate: this.#record.hasCandidate });
+    return { times: next === 'lone' ? lone : usual, asksForCandidates: next === 'ask' };
   }
 
   #taken(holder: string, reason: string): void {
@@ -216,4 +253,12 @@ export class LeaderElection implements Component {
     this.#term.abort(new TributaryError('Aborted', reason));
     this.#options.onLost(reason);
   }
+}
+
+function usualTimes({ durationMs, renewDeadlineMs, renewMs }: LeaderElectionOptions): RenewalTimes {
+  return {
+    durationMs,
+    renewDeadlineMs: renewDeadlineMs ?? (durationMs * 2) / 3,
+    renewMs: renewMs ?? durationMs / 4,
+  };
 }

@@ -1,7 +1,10 @@
+import { ANNOTATION_CANDIDATE } from '../api/names.ts';
 import { leases } from '../api/resources.ts';
 import type { DraftMeta, Lease, OwnerReference } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
+import { deepEqual } from '../lib/equality.ts';
 import { hasCode } from '../lib/errors.ts';
+import { withoutKeys } from '../lib/without-keys.ts';
 import type { KubeClient } from './client.ts';
 import { tellLostHistory } from './server-news.ts';
 
@@ -31,18 +34,26 @@ export interface LeaseMarks {
   wrote(lease: Lease): void;
 }
 
+/** How a Lease is written where that is not the usual. */
+export interface LeaseTerms {
+  /** For how long it is valid; default that of the options. */
+  durationMs?: number;
+  /** Whether the mark of a candidate is taken away, so that one who is still there sets it again. */
+  asksForCandidates?: boolean;
+}
+
 /** Whether we hold the Lease, it is free, or somebody else has it. */
 export type LeaseView = { state: 'held' } | { state: 'free' } | { state: 'taken'; holder: string };
 
 /**
  * One Lease object, read and written by its resourceVersion: of two that write at once, one gets a Conflict. Other
  * machines' clocks are never believed: whether a holder has lapsed is judged by how long, on our own monotonic
- * clock, its record has not changed.
+ * clock, its `spec` has not changed. What others write beside that is no sign of the holder.
  */
 export class LeaseRecord {
   readonly #options: LeaseOptions;
   #known: Lease | undefined;
-  /** Monotonic time at which the record was first seen as it is. */
+  /** Monotonic time at which the `spec` was first seen as it is. */
   #seenAt = -Infinity;
   /** As we wrote it last. */
   #written: Lease | undefined;
@@ -57,8 +68,9 @@ export class LeaseRecord {
     const { client, clock, namespace, name } = this.#options;
     try {
       const lease = await client.get(leases, { namespace, name }, { signal });
-      if (lease.metadata.resourceVersion !== this.#known?.metadata.resourceVersion)
-        this.#seenAt = clock.monotonic();
+      const isSame =
+        lease.metadata.uid === this.#known?.metadata.uid && deepEqual(lease.spec, this.#known.spec);
+      if (!isSame) this.#seenAt = clock.monotonic();
       this.#known = lease;
       this.#suspect(lease);
     } catch (error) {
@@ -89,13 +101,32 @@ export class LeaseRecord {
     return this.#predecessorAt;
   }
 
-  /** Takes or renews it, if it has the version last seen. Throws Conflict or AlreadyExists if somebody was faster. */
-  async write(signal: AbortSignal): Promise<void> {
-    const { client, clock, marks } = this.#options;
+  /** Whether somebody waits for it, as it was last seen. */
+  get hasCandidate(): boolean {
+    return this.#known?.metadata.annotations?.[ANNOTATION_CANDIDATE] !== undefined;
+  }
+
+  /** Tells its holder that we wait for it, unless somebody has already. Throws Conflict if it was renewed meanwhile. */
+  async standBy(signal: AbortSignal): Promise<void> {
+    const { client, identity } = this.#options;
     const known = this.#known;
+    if (known === undefined || this.hasCandidate) return;
+    const { metadata } = known;
+    const annotations = { ...metadata.annotations, [ANNOTATION_CANDIDATE]: identity };
+    this.#known = await client.replace(
+      leases,
+      { ...known, metadata: { ...metadata, annotations } },
+      { signal },
+    );
+  }
+
+  /** Takes or renews it, if it has the version last seen. Throws Conflict or AlreadyExists if somebody was faster. */
+  async write(signal: AbortSignal, terms: LeaseTerms = {}): Promise<void> {
+    const { client, clock, marks } = this.#options;
+    const known = terms.asksForCandidates === true ? withoutCandidate(this.#known) : this.#known;
     const { holderIdentity, renewTime } = known?.spec ?? {};
     const renewedAt = Date.parse(renewTime ?? '');
-    const spec = this.#renewed();
+    const spec = this.#renewed(terms.durationMs);
     const next = marks?.next(known);
     const marked = <M extends DraftMeta>(metadata: M): M =>
       next === undefined ? metadata : { ...metadata, annotations: { ...metadata.annotations, ...next } };
@@ -133,8 +164,8 @@ export class LeaseRecord {
     tellLostHistory(client, `Lease ${lease.metadata.name} is older than it was written`);
   }
 
-  #renewed(): NonNullable<Lease['spec']> {
-    const { clock, identity, durationMs } = this.#options;
+  #renewed(durationMs = this.#options.durationMs): NonNullable<Lease['spec']> {
+    const { clock, identity } = this.#options;
     const now = microTime(clock.now());
     const before = this.#known?.spec;
     const keeps = before?.holderIdentity === identity;
@@ -157,6 +188,15 @@ export class LeaseRecord {
       ...(labels === undefined ? {} : { labels }),
     };
   }
+}
+
+function withoutCandidate(lease: Lease | undefined): Lease | undefined {
+  const annotations = lease?.metadata.annotations;
+  if (lease === undefined || annotations === undefined) return lease;
+  return {
+    ...lease,
+    metadata: { ...lease.metadata, annotations: withoutKeys(annotations, [ANNOTATION_CANDIDATE]) },
+  };
 }
 
 /** `metav1.MicroTime`; we know milliseconds only. */

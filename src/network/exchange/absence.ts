@@ -16,8 +16,12 @@ export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 
   metrics?: ControllerMetrics;
 }
 
-/** When the Lease has been lapsed or gone for so long, no gateway runs. A rollout or another node takes over sooner. */
-export const ABSENT_MS = 60_000;
+/**
+ * When the Lease has not been renewed for so long, no gateway runs; that of a gateway for which nobody waits is valid for longer, and is to
+ * have lapsed for some time. A rollout or another node takes over sooner.
+ */
+export const ABSENT_MS = 70_000;
+const LAPSED_MS = 30_000;
 /** How often it is read while there is something to take back: a watch would tell of each renewal. */
 export const LOOK_MS = 20_000;
 const KEY = 'gateway';
@@ -64,7 +68,8 @@ export class GatewayAbsence {
     const restMs = this.#readAt + LOOK_MS - clock.monotonic();
     if (restMs > 0) return { requeueAfterMs: restMs };
     await this.#read(signal);
-    const leftMs = this.#heardAt + this.#durationMs + ABSENT_MS - clock.monotonic();
+    const silentMs = clock.monotonic() - this.#heardAt;
+    const leftMs = Math.max(ABSENT_MS, this.#durationMs + LAPSED_MS) - silentMs;
     if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, LOOK_MS) };
     log.warn('no gateway runs: its Lease is not renewed', { lease: `${namespace}/${GATEWAY_LEASE}` });
     for (const tunnel of untrue) await this.#tell(tunnel, signal);

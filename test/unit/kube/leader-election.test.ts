@@ -5,125 +5,30 @@ import { LeaderElection, type LeaderElectionOptions } from '../../../src/kube/le
 import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
 import { LeaseRecord } from '../../../src/kube/lease.ts';
 import { onLostHistory } from '../../../src/kube/server-news.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
 import { createLogger, silentLogger } from '../../../src/lib/log.ts';
-import { FakeApi } from '../../support/fake-api/fake-api.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import type { FakeApi } from '../../support/fake-api/fake-api.ts';
+import type { FakeClock } from '../../support/fake-clock.ts';
+import { type Contender, Contest, DURATION_MS, REF } from './support/contest.ts';
 
-const DURATION_MS = 15_000;
-const REF = { namespace: 'ns', name: 'leader' };
-
+let contest: Contest;
 let server: FakeApi;
 let clock: FakeClock;
 let clients: HttpClient[];
-let elections: LeaderElection[];
 
-beforeEach(async () => {
-  clock = new FakeClock();
-  server = new FakeApi({ clock });
-  clients = [];
-  elections = [];
+beforeEach(() => {
+  contest = new Contest();
+  ({ server, clock, clients } = contest);
 });
 
-afterEach(async () => {
-  await Promise.all(elections.map((election) => election.stop()));
-  await Promise.all(clients.map((client) => client.close()));
-  await server.stop();
-});
+afterEach(async () => contest.end());
 
-/** The clock of a process that can be stopped as by SIGSTOP: time goes on, but nothing in it happens. */
-class StoppableClock implements Clock {
-  #stopped = false;
-  readonly #late: (() => void)[] = [];
-  now = (): number => clock.now();
-  monotonic = (): number => clock.monotonic();
+const contend = (identity: string, options: Partial<LeaderElectionOptions> = {}): Contender =>
+  contest.contend(identity, options);
 
-  after(delayMs: number, callback: () => void): () => void {
-    let cancelled = false;
-    const run = (): void => {
-      if (cancelled) return;
-      if (this.#stopped) this.#late.push(run);
-      else callback();
-    };
-    const cancel = clock.after(delayMs, run);
-    return () => {
-      cancelled = true;
-      cancel();
-    };
-  }
+const pass = async (ms: number): Promise<void> => contest.pass(ms);
+const passFinely = async (ms: number): Promise<void> => contest.pass(ms, 20);
 
-  async sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const cancel = this.after(delayMs, resolve);
-    signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    await promise.finally(cancel);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
-
-  resume(): void {
-    this.#stopped = false;
-    for (const run of this.#late.splice(0)) run();
-  }
-}
-
-interface Contender {
-  election: LeaderElection;
-  process: StoppableClock;
-  lost: string[];
-  taken: string[];
-  elected: () => boolean;
-}
-
-function contend(identity: string, options: Partial<LeaderElectionOptions> = {}): Contender {
-  const process = new StoppableClock();
-  // The client's own time limits are not what is tested, and would fire while we step.
-  const client = server.client({ timeoutMs: 1e9, clock: process });
-  clients.push(client);
-  const lost: string[] = [];
-  const taken: string[] = [];
-  const election = new LeaderElection({
-    client,
-    clock: process,
-    log: silentLogger,
-    ...REF,
-    identity,
-    durationMs: DURATION_MS,
-    random: () => 0.5,
-    onLost: (reason) => lost.push(reason),
-    onTaken: (by) => taken.push(by),
-    ...options,
-  });
-  elections.push(election);
-  let elected = false;
-  election.start(new AbortController().signal).then(
-    () => (elected = true),
-    () => undefined,
-  );
-  return { election, process, lost, taken, elected: () => elected };
-}
-
-/** Lets time pass in steps, and in each the requests be answered. */
-async function pass(ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= 500) {
-    await clock.advance(Math.min(500, left));
-    await clock.until('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
-    await clock.advance(0);
-  }
-}
-
-async function passFinely(ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= 20) {
-    await clock.advance(Math.min(20, left));
-    await clock.until('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
-    await clock.advance(0);
-  }
-}
-
-const holder = (): unknown =>
-  server.storage.get('leases.coordination.k8s.io', 'ns/leader')?.spec?.['holderIdentity'];
+const holder = (): unknown => contest.lease?.spec?.holderIdentity;
 
 test('one of two leads, and keeps leading', async () => {
   const contenders = [contend('a'), contend('b')];
