@@ -29,7 +29,7 @@ import type { AgentParts } from './parts.ts';
 
 type Election = Pick<
   LeaderElectionOptions,
-  'identity' | 'durationMs' | 'retryMs' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
+  'identity' | 'durationMs' | 'retryMs' | 'lone' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
 >;
 
 /**
@@ -40,6 +40,8 @@ type Election = Pick<
 const LEASE_SHARE = 0.65;
 
 const GATEWAY_LEASE_SECONDS = 15;
+/** While no other gateway waits; shares of the usual duration. Within ten seconds a renewal shows that etcd was restored. */
+const LONE = { duration: 3, term: 2, renewal: 1 };
 
 /**
  * Who is the active gateway: see docs/decisions/0023-gateway-failover.md. The identity is the node: a gateway that starts
@@ -52,6 +54,11 @@ export function gatewayElection(config: AgentConfig, onTaken: (holder: string) =
     identity: nodeNameOf(config),
     durationMs,
     retryMs: durationMs / 8,
+    lone: {
+      durationMs: durationMs * LONE.duration,
+      renewDeadlineMs: durationMs * LONE.term,
+      renewMs: durationMs * LONE.renewal,
+    },
     releaseOnStop: false,
     // The kernel goes on forwarding; ending this program would only mean that nobody watches it.
     outlastsSilence: true,
@@ -176,7 +183,8 @@ function probing({ parts: { config, clock, log }, host }: NetworkParts): {
     isFlowing,
     intervalMs: config.probeSeconds * 1000,
   });
-  return { sockets, prober, responder: new Responder({ clock, log: log.named('probes'), sockets }) };
+  const responder = new Responder({ clock, log: log.named('probes'), sockets, asked: prober.asked });
+  return { sockets, prober, responder };
 }
 
 function countersOf({ parts: { clock, log } }: NetworkParts, owner: Owner): TableCounters['read'] {

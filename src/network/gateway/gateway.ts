@@ -92,7 +92,7 @@ type Key = 'key' | 'host' | 'observe' | 'routes' | 'nodes';
  *     routes   routes of others on this host, which views of peers avoid; apart from `key`, which does not wait for them
  *     nodes    knocks at every other node, through VXLAN; who does not answer is told beside the key
  *     host     caches ── plan ── host.set; again after any change, by us or by others
- *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second, and every five while all answer
+ *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second, and every ten while all answer
  *
  * It is started by the holder of the Lease only. Stopping leaves the host as it is.
  */
@@ -320,7 +320,10 @@ export class Gateway {
     prober.setTargets(
       source === undefined
         ? []
-        : led.flatMap((tunnel) => probeTarget(tunnel, source, endpointOf(tunnel)) ?? []),
+        : led.flatMap((tunnel) => {
+            const endpoint = endpointOf(tunnel);
+            return probeTarget(tunnel, { source, ownKey: this.#keys.key?.publicKey, endpoint }) ?? [];
+          }),
     );
     this.#reports.observe({
       now: clock.now(),

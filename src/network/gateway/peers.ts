@@ -2,6 +2,7 @@ import { LABEL_PEER } from '../../api/names.ts';
 import type { OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { Namespace, Pod, Secret } from '../../api/wire.ts';
+import { present } from '../../lib/fields.ts';
 import { contains, nthAddress, parseAddress, type Prefix, prefixesOf, tryPrefix } from '../../lib/prefix.ts';
 import { isKey } from '../host/wireguard/keys.ts';
 import type { GatewayPeer } from '../plan/peer.ts';
@@ -140,8 +141,18 @@ export function neverDialled(
 export const viewsOf = (tunnels: readonly Tunnel[]): string[] =>
   tunnels.flatMap(({ status }) => (status?.views ?? []).map(({ as }) => as));
 
+/** Of two ends of a quiet tunnel one asks, and the other listens: the one with the larger key. Both know both keys, and no third thing. */
+export const listensTo = (peerKey: string, ownKey: string): boolean => ownKey > peerKey;
+
 /** The peer's gateway has the first address of its external range, which we see as one of the views. */
-export function probeTarget(tunnel: Tunnel, source: string, endpoint?: string): ProbeTarget | undefined {
+export function probeTarget(
+  tunnel: Tunnel,
+  {
+    source,
+    ownKey,
+    endpoint,
+  }: { source: string; ownKey?: string | undefined; endpoint?: string | undefined },
+): ProbeTarget | undefined {
   const family = source.includes(':');
   const views = tunnel.status?.views ?? [];
   const view = views.find(({ use, as }) => use === 'External' && as.includes(':') === family);
@@ -149,7 +160,8 @@ export function probeTarget(tunnel: Tunnel, source: string, endpoint?: string): 
   if (prefix === undefined || tunnel.spec.peer === undefined) return undefined;
   try {
     const address = nthAddress(prefix, 1);
-    return { clusterID: tunnel.metadata.name, address, source, ...(endpoint !== undefined && { endpoint }) };
+    const listens = ownKey !== undefined && listensTo(tunnel.spec.peer.publicKey, ownKey);
+    return { clusterID: tunnel.metadata.name, address, source, listens, ...present({ endpoint }) };
   } catch {
     return undefined;
   }

@@ -2,8 +2,10 @@ import { type Random, spreadMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
 import { onGridMs } from '../../lib/grid.ts';
+import { Listening } from './listening.ts';
 import { innerMtu, narrowed, nextSizes, type SearchState, SMALLEST_MTU } from './path-mtu.ts';
 import type { ProbeClient, Question } from './probe-client.ts';
+import { Samples } from './samples.ts';
 
 /** A peer's gateway. */
 export interface ProbeTarget {
@@ -14,6 +16,8 @@ export interface ProbeTarget {
   source: string;
   /** Where the tunnel's packets go: literal `host:port`. */
   endpoint?: string;
+  /** Whether that gateway asks while nothing flows, and ours listens. Default: both ask. */
+  listens?: boolean;
 }
 
 export interface ProbeResult {
@@ -56,8 +60,10 @@ interface PeerProbeOptions {
  * that a peer is dead after 7 intervals at most, as else. All probes of a process share a grid: many peers wake it as often as one.
  */
 const QUIET = { intervals: 2, gridOfInterval: 0.5 };
-/** While nothing flows, one of so many beats also looks at what fits through. */
+/** While nothing flows, one of so many beats also looks at what fits through. Whoever listens sends no others. */
 const QUIET_BEATS = 4;
+/** What is due now may be seen a little early. */
+const EARLY_MS = 10;
 /** After so many beats in a row without any answer, the peer is dead. */
 const DEAD_AFTER = 5;
 /** Copies of a probe whose loss means that the size in use is wrong. */
@@ -80,7 +86,10 @@ export class PeerProbe {
   /** Beats in a row without an answer from the responder, and those without one from its kernel either. */
   #unanswered = 0;
   #silent = 0;
-  #beats = 0;
+  /** When a beat last looked at what fits through. Monotonic. */
+  #fullAt = -Infinity;
+  readonly #listening: Listening;
+  #wake: () => void = () => undefined;
   #isLooking = false;
   #mtu: number | undefined;
   /** The largest packet that the kernel's path MTU leaves room for. */
@@ -94,6 +103,7 @@ export class PeerProbe {
     this.#options = options;
     this.#since = options.clock.now();
     this.#room = options.mtu;
+    this.#listening = new Listening(options.intervalMs);
   }
 
   get target(): ProbeTarget {
@@ -120,15 +130,28 @@ export class PeerProbe {
     return this.#alive === true && this.#unanswered === 0;
   }
 
-  /** The same gateway has another endpoint. */
-  moved(target: ProbeTarget): void {
+  /** The same gateway, perhaps with another endpoint. */
+  changed(target: ProbeTarget): void {
+    if (target.endpoint !== this.#target.endpoint) this.#widenAt = this.#options.clock.monotonic();
+    if (target.listens !== true) this.#listening.end();
     this.#target = target;
-    this.#widenAt = this.#options.clock.monotonic();
+  }
+
+  /** The other end has asked. That it had an answer to the question before proves both directions, as an answer to ours does. */
+  asked(isHeard: boolean): void {
+    const { clock } = this.#options;
+    if (this.#target.listens !== true || !this.isCalm) return;
+    this.#listening.asked(isHeard, clock.monotonic());
+    if (isHeard) {
+      this.#lastAnswerMs = clock.now();
+      this.#samples.heard();
+    }
+    this.#wake();
   }
 
   start(): void {
     const { clock, random, intervalMs } = this.#options;
-    this.#beats = Math.floor(random() * QUIET_BEATS);
+    this.#fullAt = clock.monotonic() - random() * QUIET_BEATS * QUIET.intervals * intervalMs;
     void this.#repeat(random() * (intervalMs / 4), this.#beat);
     void this.#lookOften();
     this.#widenAt = clock.monotonic();
@@ -136,6 +159,7 @@ export class PeerProbe {
 
   stop(): void {
     this.#stop.abort();
+    this.#wake();
   }
 
   /** Measured from start to start, but never runs two at a time. */
@@ -147,10 +171,24 @@ export class PeerProbe {
       while (!signal.aborted) {
         const began = clock.monotonic();
         await step();
-        await clock.sleep(Math.max(0, this.#nextBeat(began) - clock.monotonic()), signal);
+        // Whoever is woken judges anew when the next beat is.
+        while (!signal.aborted && (await this.#isWokenBefore(this.#nextBeat(began))));
       }
     } catch (error) {
       if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Waits; true if the other end has asked meanwhile, which may put off what was waited for, or call for it at once. */
+  async #isWokenBefore(at: number): Promise<boolean> {
+    const { clock } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const cancel = clock.after(Math.max(0, at - clock.monotonic()), () => resolve(false));
+    this.#wake = () => resolve(true);
+    try {
+      return await promise;
+    } finally {
+      cancel();
     }
   }
 
@@ -159,7 +197,11 @@ export class PeerProbe {
     const { intervalMs, random, isFlowing } = this.#options;
     if (isFlowing()) return began + spreadMs(intervalMs * 1.2, random);
     if (!this.isCalm) return began + intervalMs;
-    return began + onGridMs(began, intervalMs * QUIET.intervals, intervalMs * QUIET.gridOfInterval);
+    const gridMs = intervalMs * QUIET.gridOfInterval;
+    const quietMs = intervalMs * QUIET.intervals;
+    const { lastsUntil } = this.#listening;
+    if (lastsUntil === undefined || this.#mtu === undefined) return began + onGridMs(began, quietMs, gridMs);
+    return Math.min(lastsUntil, began + onGridMs(began, quietMs * QUIET_BEATS, gridMs));
   }
 
   /**
@@ -168,6 +210,7 @@ export class PeerProbe {
    */
   readonly #beat = async (): Promise<void> => {
     const knock = this.#unanswered > 0 ? this.#options.asker.knock(this.#question()) : Promise.resolve(false);
+    const isUnasked = this.#listening.hasEnded(this.#options.clock.monotonic());
     const sizes = this.#sizesOfBeat();
     const { rttMs, passing } = await this.#send(sizes, 1);
     if (this.#stop.signal.aborted) return;
@@ -182,14 +225,16 @@ export class PeerProbe {
     // Loss cannot be measured while the responder is away.
     if (await knock) return this.#answered();
     this.#samples.missed();
-    this.#silent += 1;
+    this.#silent += isUnasked ? 2 : 1;
     if (this.#silent >= DEAD_AFTER && this.#alive !== false) this.#turn(false);
   };
 
   #sizesOfBeat(): number[] {
+    const { clock, intervalMs } = this.#options;
     const isFlowing = this.#options.isFlowing();
-    const isTurn = this.#beats % QUIET_BEATS === 0;
-    this.#beats += 1;
+    const now = clock.monotonic();
+    const isTurn = now - this.#fullAt + EARLY_MS >= QUIET_BEATS * QUIET.intervals * intervalMs;
+    if (isTurn || isFlowing) this.#fullAt = now;
     if (isFlowing) void this.#lookOften();
     else if (isTurn) void this.#look();
     return this.#mtu !== undefined && (isFlowing || isTurn) ? [this.#mtu] : [];
@@ -320,47 +365,6 @@ export class PeerProbe {
 
   #question(): Question {
     const { source, address } = this.#target;
-    return { source, address, timeoutMs: this.#options.intervalMs };
-  }
-}
-
-const RTTS = 10;
-const OUTCOMES = 30;
-
-/** The last probes of one peer. */
-export class Samples {
-  readonly #rtts: number[] = [];
-  readonly #lost: boolean[] = [];
-
-  answered(rttMs: number): void {
-    this.#rtts.push(rttMs);
-    if (this.#rtts.length > RTTS) this.#rtts.shift();
-    this.#outcome(false);
-  }
-
-  missed(): void {
-    this.#outcome(true);
-  }
-
-  /** Probes that were lost until now do not count: there was no path to lose them. */
-  forgetLoss(): void {
-    this.#lost.length = 0;
-  }
-
-  /** Median; undefined before the first answer. */
-  get rttMs(): number | undefined {
-    const sorted = this.#rtts.toSorted((a, b) => a - b);
-    const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
-    return low === undefined || high === undefined ? undefined : (low + high) / 2;
-  }
-
-  get lossPercent(): number {
-    const lost = this.#lost.filter(Boolean).length;
-    return this.#lost.length === 0 ? 0 : (100 * lost) / this.#lost.length;
-  }
-
-  #outcome(lost: boolean): void {
-    this.#lost.push(lost);
-    if (this.#lost.length > OUTCOMES) this.#lost.shift();
+    return { source, address, timeoutMs: this.#options.intervalMs, isHeard: this.isCalm };
   }
 }

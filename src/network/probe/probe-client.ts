@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { Clock } from '../../lib/clock.ts';
 import { PROBE_PORT } from '../../api/own-network.ts';
-import { decodeProbe, encodeProbe, PROBE_HEADER } from './message.ts';
+import { decodeProbe, encodeProbe, SMALLEST_REQUEST } from './message.ts';
 import { payloadOf } from './path-mtu.ts';
 import type { ProbeSocket, ProbeSockets } from './sockets.ts';
 
@@ -12,6 +12,8 @@ export interface Question {
   /** Size of the inner IP packet, in bytes. Absent: as small as possible. */
   size?: number;
   timeoutMs: number;
+  /** Whether the other end has answered before; it is told that. */
+  isHeard?: boolean;
 }
 
 interface Pending {
@@ -43,7 +45,7 @@ export class ProbeClient {
   }
 
   /** Resolves to the milliseconds until the answer. Undefined: there was none, or the question could not be sent. */
-  async ask({ source, address, size, timeoutMs }: Question): Promise<number | undefined> {
+  async ask({ source, address, size, timeoutMs, isHeard = false }: Question): Promise<number | undefined> {
     const sequence = (this.#sequence = (this.#sequence + 1) % 2 ** 32);
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
     const cancel = this.#clock.after(timeoutMs, () => resolve(undefined));
@@ -51,9 +53,10 @@ export class ProbeClient {
       const socket = await this.#socket(source);
       const bytes = encodeProbe({
         type: 'request',
-        size: size === undefined ? PROBE_HEADER : payloadOf(size, address),
+        size: size === undefined ? SMALLEST_REQUEST : payloadOf(size, address),
         token: this.#token,
         sequence,
+        isHeard,
       });
       this.#pending.set(sequence, { address, sentAt: this.#clock.monotonic(), answered: resolve });
       await socket.send(bytes, address, PROBE_PORT);

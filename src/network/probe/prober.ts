@@ -65,6 +65,11 @@ export class Prober implements Component {
     this.#asker.keep(new Set(targets.map(({ source }) => source)));
   }
 
+  /** A probe has come from that address; `isHeard`: its sender had an answer to the one before. */
+  readonly asked = (address: string, isHeard: boolean): void => {
+    for (const probe of this.#probes.values()) if (probe.target.address === address) probe.asked(isHeard);
+  };
+
   /** Results of the peers of which it is known whether they answer. After a start that takes the time of the first probes. */
   results(): ReadonlyMap<string, ProbeResult> {
     const results = new Map<string, ProbeResult>();
@@ -82,10 +87,7 @@ export class Prober implements Component {
 
   #setTarget(target: ProbeTarget): void {
     const known = this.#probes.get(target.clusterID);
-    if (known !== undefined) {
-      if (known.target.endpoint !== target.endpoint) known.moved(target);
-      return;
-    }
+    if (known !== undefined) return known.changed(target);
     const { clock, mtu, pathMtu, intervalMs = INTERVAL_MS, random = systemRandom } = this.#options;
     const { isFlowing = () => true } = this.#options;
     const probe = new PeerProbe(target, {

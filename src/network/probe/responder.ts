@@ -8,6 +8,8 @@ import type { ProbeSocket, ProbeSockets } from './sockets.ts';
 
 export interface ResponderOptions extends Basics {
   sockets: ProbeSockets;
+  /** Called for each probe that is answered. */
+  asked?: (address: string, isHeard: boolean) => void;
 }
 
 /** The address comes and goes with the WireGuard link. */
@@ -81,6 +83,7 @@ export class Responder implements Component {
     this.#socket
       ?.send(encodeProbe({ ...message, type: 'answer' }), from.address, from.port)
       .catch(() => undefined);
+    this.#options.asked?.(from.address, message.isHeard === true);
   }
 
   #isWithinRates(address: string): boolean {

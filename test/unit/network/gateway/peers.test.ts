@@ -8,6 +8,7 @@ import {
   isOnNetwork,
   neverDialled,
   type PeersInput,
+  listensTo,
   probeTarget,
   refusedPeers,
 } from '../../../../src/network/gateway/peers.ts';
@@ -142,15 +143,25 @@ test('a key belongs to the tunnel that had it first, and ours to nobody', () => 
   expect(peersOf({ tunnels, publicKey: own }).map(({ tunnel }) => tunnel.metadata.name)).toEqual(['z']);
 });
 
+test('of two ends one listens, and both know which one, whatever the order of the keys', () => {
+  const [own, peer] = ['a', tunnelOf('p').spec.peer?.publicKey ?? ''];
+  expect(listensTo(peer, own)).toBe(!listensTo(own, peer));
+  for (const ownKey of ['', '~']) {
+    const target = probeTarget(tunnelOf('p'), { source: '10.70.0.1', ownKey });
+    expect(target?.listens).toBe(listensTo(peer, ownKey));
+  }
+});
+
 test('probes go to the first address of the peer’s external range as we see it', () => {
-  expect(probeTarget(tunnelOf('p'), '10.70.0.1', '192.0.2.1:1')).toEqual({
+  expect(probeTarget(tunnelOf('p'), { source: '10.70.0.1', endpoint: '192.0.2.1:1' })).toEqual({
     clusterID: 'p',
     address: '100.65.0.1',
     source: '10.70.0.1',
     endpoint: '192.0.2.1:1',
+    listens: false,
   });
-  expect(probeTarget(tunnelOf('p'), 'fd00::1')).toBeUndefined();
-  expect(probeTarget(tunnelOf('p', { status: { views: [] } }), '10.70.0.1')).toBeUndefined();
+  expect(probeTarget(tunnelOf('p'), { source: 'fd00::1' })).toBeUndefined();
+  expect(probeTarget(tunnelOf('p', { status: { views: [] } }), { source: '10.70.0.1' })).toBeUndefined();
   const tiny = { views: [{ prefix: '10.70.0.0/32', as: '100.65.0.0/32', use: 'External' as const }] };
-  expect(probeTarget(tunnelOf('p', { status: tiny }), '10.70.0.1')).toBeUndefined();
+  expect(probeTarget(tunnelOf('p', { status: tiny }), { source: '10.70.0.1' })).toBeUndefined();
 });

@@ -9,7 +9,7 @@ import {
   type SearchState,
   SMALLEST_MTU,
 } from '../../../../src/network/probe/path-mtu.ts';
-import { Samples } from '../../../../src/network/probe/peer-probe.ts';
+import { Samples } from '../../../../src/network/probe/samples.ts';
 import { fc } from '../../../support/property.ts';
 
 describe('messages', () => {
@@ -19,8 +19,15 @@ describe('messages', () => {
     const request = encodeProbe({ type: 'request', ...message });
     const answer = encodeProbe({ type: 'answer', ...message });
     expect([request.length, answer.length]).toEqual([100, PROBE_HEADER]);
-    expect(decodeProbe(request)).toEqual({ type: 'request', ...message });
+    expect(decodeProbe(request)).toEqual({ type: 'request', ...message, isHeard: false });
+    const heard = encodeProbe({ type: 'request', ...message, isHeard: true });
+    expect(decodeProbe(heard)).toEqual({ type: 'request', ...message, isHeard: true });
     expect(decodeProbe(answer)).toEqual({ type: 'answer', ...message });
+  });
+
+  test('a request of an earlier version, which ends where that is said, is one as well', () => {
+    const request = encodeProbe({ type: 'request', ...message, size: PROBE_HEADER });
+    expect(decodeProbe(request)).toMatchObject({ type: 'request', isHeard: false });
   });
 
   test.each([
