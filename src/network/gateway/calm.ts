@@ -2,7 +2,7 @@
 
 const OBSERVE_MS = 1000;
 /** WireGuard follows a peer that moves by itself; the status does within this time. */
-const CALM_OBSERVE_MS = 5000;
+const CALM_OBSERVE_MS = 10_000;
 /** While all nodes answer, they are asked in one of so many rounds. */
 const CALM_ROUNDS = 10;
 
