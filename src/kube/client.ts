@@ -35,6 +35,8 @@ export interface WatchOptions extends ListOptions {
   resourceVersion: string;
   /** Asks the server to close the watch after this long (seconds). */
   timeoutSeconds?: number;
+  /** Whether the server is to tell now and then how far it is. Default: true. */
+  bookmarks?: boolean;
   /** Called when the server has accepted the watch, which may then stay silent for long. */
   onOpen?: () => void;
 }

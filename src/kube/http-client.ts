@@ -191,7 +191,8 @@ class JsonClient implements HttpClient {
     options: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const what = `watch ${nameOf(type, { ...options })}`;
-    const more: Record<string, string> = { watch: 'true', allowWatchBookmarks: 'true' };
+    const more: Record<string, string> = { watch: 'true' };
+    if (options.bookmarks !== false) more['allowWatchBookmarks'] = 'true';
     if (options.timeoutSeconds !== undefined) more['timeoutSeconds'] = String(options.timeoutSeconds);
     const path = collectionPath(type, options.namespace) + listQuery(options, more);
     using head = startDeadline(this.#clock, this.#timeoutMs, what, options.signal);

@@ -14,6 +14,7 @@ import { onAnswers, onLostHistory } from './server-news.ts';
 import { Packer } from './packed.ts';
 import { type ChangeListener, Store } from './store.ts';
 import { type Listed, View } from './view.ts';
+import { WatchTerms } from './watch-terms.ts';
 
 export interface InformerOptions<T extends KubeObject> {
   client: KubeClient;
@@ -41,8 +42,6 @@ export interface InformerOptions<T extends KubeObject> {
   name?: string;
 }
 
-/** The API server closes each watch after a time in this range, so that load spreads over its replicas. */
-const WATCH_SECONDS = { min: 300, max: 600 };
 /** A watch that lived shorter than this and brought nothing counts as a failure, else we would spin. */
 const SHORT_WATCH_MS = 1000;
 /** For so long after the start, rights that are being granted are waited for; and how often they are tried. */
@@ -71,6 +70,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   readonly #store: Store<T>;
   readonly #view: View<T>;
   readonly #contact: Contact;
+  readonly #terms = new WatchTerms();
   readonly #backoff: Backoff;
   readonly #rightsBackoff: Backoff;
   readonly #random: Random;
@@ -251,6 +251,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #afterError(error: unknown, signal: AbortSignal): number {
     if (signal.aborted) return 0;
     if (hasCode(error, 'Expired')) {
+      this.#terms.expired();
       // Not before a second has passed since the last list: a server may contradict itself for ever.
       const sinceList = this.#options.clock.monotonic() - this.#listedAt;
       const pauseMs = Math.max(0, RELIST_INTERVAL_MS - sinceList);
@@ -345,7 +346,6 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { client, type, list, clock } = this.#options;
-    const span = WATCH_SECONDS.max - WATCH_SECONDS.min;
     const began = clock.monotonic();
     const abort = new AbortController();
     const stop = (): void => abort.abort(signal.reason);
@@ -358,7 +358,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       const stream = client.watch(type, {
         ...list,
         resourceVersion: this.#view.version ?? '',
-        timeoutSeconds: WATCH_SECONDS.min + Math.floor(this.#random() * span),
+        ...this.#terms.next(this.#random),
         signal: abort.signal,
         onOpen: () => {
           opened = true;
@@ -378,6 +378,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     }
     if (signal.aborted) return;
     if (!lived()) throw new TributaryError('Unavailable', 'the API server ends each watch at once');
+    this.#terms.ended(clock.monotonic() - began);
     this.#backoff.reset();
   }
 
@@ -389,11 +390,10 @@ export class Informer<T extends KubeObject> implements Cache<T> {
 
   #onEvent(event: WatchEvent<T>): void {
     this.#heard();
+    this.#terms.heard();
     this.#backoff.reset();
-    if (event.type === 'BOOKMARK') {
-      this.#view.advance(event.resourceVersion);
-    } else if (this.#view.apply(event.type, event.object) === 'contradiction') {
+    if (event.type === 'BOOKMARK') this.#view.advance(event.resourceVersion);
+    else if (this.#view.apply(event.type, event.object) === 'contradiction')
       throw new TributaryError('Expired', 'events came out of order');
-    }
   }
 }

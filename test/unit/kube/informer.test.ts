@@ -355,16 +355,6 @@ test.each([
   expect(server.count(/limit=/)).toBe(1);
 });
 
-test('bookmarks move the place from which a watch resumes', async () => {
-  await started();
-  server.seed(configMaps, { metadata: { name: 'x', namespace: 'elsewhere' } });
-  await clock.until('a watcher', () => server.watches.watchers.length === 1);
-  server.watches.bookmark();
-  server.watches.watchers[0]?.end();
-  const { revision } = server.storage;
-  await clock.until('resumed', () => server.count(new RegExp(`resourceVersion=${revision}`)) === 1);
-});
-
 test('a server that ends each watch at once is not stormed', async () => {
   await started({ random: () => 0.5 });
   await clock.until('a watcher', () => server.watches.watchers.length === 1);
