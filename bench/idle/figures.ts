@@ -62,6 +62,10 @@ export function idleRate(before: IdleSample, after: IdleSample): IdleRate {
   };
 }
 
+/** Of the process itself. What a process does at rest costs about what it is woken, and that differs by machine and by hour. */
+export const cpuMsPerWakeUp = ({ cpuPercent, wakeUpsPerSecond }: IdleRate): number =>
+  (cpuPercent * 10) / wakeUpsPerSecond;
+
 /** These processes and their children that run, which a role starts and keeps. */
 export function familiesOf(pids: Iterable<number>): Set<number> {
   const family = new Set(pids);

@@ -8,7 +8,8 @@ import { auditOf } from '../frame/audit.ts';
 import type { Bench, Found, Goal } from '../frame/bench.ts';
 import { processFigures, type ProcessFigures } from '../frame/process-figures.ts';
 import { CITIES, raiseIdleBed } from './bed.ts';
-import { familiesOf, idleRate, idleSample, type IdleRate } from './figures.ts';
+import { BARE_TIMER, flagsIn, startBareTimer } from './bare-timer.ts';
+import { cpuMsPerWakeUp, familiesOf, idleRate, idleSample, type IdleRate } from './figures.ts';
 
 const LAB = 'bench-idle';
 /** Of what is measured: the program that runs in a role, and what a role starts and keeps. */
@@ -43,7 +44,8 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
   what:
     'Two clusters, installed and peered as people do it, one with two nodes; no pod is offloaded. A round is a time of rest; each figure is the ' +
     'mean of all processes of that role. CPU is that of all threads and of children that ended; requests are those in the audit logs of both API ' +
-    'servers. `watch-process` is the program by which `node` and `gateway` hear of changes of the host; `wireguard-go` is a container of its own.',
+    'servers. `watch-process` is the program by which `node` and `gateway` hear of changes of the host; `wireguard-go` is a container of its own. `bare timer` is a process of ' +
+    'Node.js with the flags of a role, which a timer wakes four times a second and which does nothing: what a wake-up costs on this machine at that time.',
   parameters: { seconds: 60, settle: 90 },
   limits: { settle: { least: 0 } },
   problem: () => (process.getuid?.() === 0 ? undefined : 'containers of the lab need root'),
@@ -65,7 +67,10 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
 };
 
 async function look(lab: Lab, seconds: number): Promise<Look> {
-  const resting = restingIn(lab);
+  const roles = restingIn(lab);
+  const role = roles.find(({ name }) => name === 'cluster');
+  using timer = await startBareTimer(role === undefined ? [] : flagsIn(commandLineOf(role.pid)));
+  const resting = [...roles, { name: BARE_TIMER, pid: timer.pid }];
   const fromMs = Date.now();
   const before = resting.map(({ name, pid }) => ({ name, pid, sample: idleSample(pid) }));
   await sleep(seconds * 1000);
@@ -89,7 +94,7 @@ function restingIn(lab: Lab): { name: string; pid: number }[] {
 
 function nameOf(pid: number): string | undefined {
   try {
-    const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    const line = commandLineOf(pid).join(' ');
     if (line.startsWith('sh ')) return undefined;
     for (const [pattern, name] of PROGRAMS) {
       const match = pattern.exec(line);
@@ -100,6 +105,8 @@ function nameOf(pid: number): string | undefined {
   }
   return undefined;
 }
+
+const commandLineOf = (pid: number): string[] => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
 
 /** In a minute, of all clusters; accounts are named after roles. */
 function requestsBetween(fromMs: number, toMs: number): Map<string, number> {
@@ -120,6 +127,7 @@ function requestsBetween(fromMs: number, toMs: number): Map<string, number> {
 const FIGURES: readonly (readonly [figure: string, of: (rest: Rest) => number, digits: number])[] = [
   ['CPU, % of a core', ({ cpuPercent, childrenPercent }) => cpuPercent + childrenPercent, 2],
   ['wake-ups per second', ({ wakeUpsPerSecond }) => wakeUpsPerSecond, 1],
+  ['CPU ms per wake-up', cpuMsPerWakeUp, 2],
   ['private MiB', ({ privateMiB }) => privateMiB, 1],
   ['PSS MiB', ({ pssMiB }) => pssMiB, 1],
   ['RSS MiB', ({ rssMiB }) => rssMiB, 1],
@@ -139,7 +147,7 @@ function found(looks: readonly Look[]): Found {
     values: looks.map((one) => one.requests.get(contender) ?? 0),
     digits: 0,
   }));
-  const [[, cpu], , [, privateMiB]] = FIGURES as [Figure, Figure, Figure];
+  const [[, cpu], , , [, privateMiB]] = FIGURES as [Figure, Figure, Figure, Figure];
   const goals = ROLES.flatMap((role): Goal[] => [
     {
       id: `idle-cpu-${role}`,
