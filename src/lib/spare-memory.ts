@@ -5,6 +5,11 @@ import type { Clock } from './clock.ts';
 const CALM_MS = 5_000;
 /** A collection stops the program for a millisecond or more for each MiB. A larger heap is left to V8, which does it bit by bit. */
 const MOST_MIB = 96;
+/**
+ * What is to be had at least. On a busy machine a turn of the event loop is long because other programs had the core, also in a process at rest:
+ * each collection wakes it and its threads a dozen times.
+ */
+const LEAST_MIB = 8;
 
 interface SpareMemoryOptions {
   clock: Pick<Clock, 'monotonic' | 'after'>;
@@ -18,17 +23,23 @@ interface SpareMemoryOptions {
 /**
  * Gives back the memory that long work has needed, some seconds after it. V8 by itself does so only where a program allocates nearly
  * nothing for half a minute, and ours hears of something each second: an agent that had begun anew with 6,000 pods held 85 MiB for
- * minutes, and 52 after one collection of 19 ms. Nothing is awaited while there is no such work.
+ * minutes, and 52 after one collection of 19 ms. Nothing is awaited while there is no such work, and nothing collected unless the heap has
+ * grown since the last time.
  *
  * @returns what ends it
  */
 export function giveBackAfterWork({ clock, breath, usedMiB, collect }: SpareMemoryOptions): () => void {
   let workedAt = -Infinity;
+  let leastMiB = 0;
   let cancel: (() => void) | undefined;
   const look = (): void => {
     const leftMs = workedAt + CALM_MS - clock.monotonic();
     cancel = leftMs > 0 ? clock.after(leftMs, look) : undefined;
-    if (leftMs <= 0 && usedMiB() <= MOST_MIB) collect();
+    if (leftMs > 0) return;
+    const used = usedMiB();
+    if (used > MOST_MIB || used < leastMiB + LEAST_MIB) return;
+    collect();
+    leastMiB = usedMiB();
   };
   const end = breath.onLong(() => {
     workedAt = clock.monotonic();

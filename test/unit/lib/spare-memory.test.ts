@@ -6,26 +6,35 @@ import { FakeClock } from '../../support/fake-clock.ts';
 
 function world(usedMiB = 50): {
   clock: FakeClock;
-  work: () => void;
+  /** After which the heap has so much more garbage. */
+  work: (garbageMiB?: number) => void;
   collections: () => number;
   end: () => void;
 } {
   const clock = new FakeClock();
   const long = new Listeners();
   let collections = 0;
+  let garbageMiB = 0;
   const end = giveBackAfterWork({
     clock,
     breath: { onLong: long.add },
-    usedMiB: () => usedMiB,
-    collect: () => (collections += 1),
+    usedMiB: () => usedMiB + garbageMiB,
+    collect: () => {
+      collections += 1;
+      garbageMiB = 0;
+    },
   });
-  return { clock, work: () => long.tell(), collections: () => collections, end };
+  const work = (moreMiB = 20): void => {
+    garbageMiB += moreMiB;
+    long.tell();
+  };
+  return { clock, work, collections: () => collections, end };
 }
 
 test('memory is given back once, when work has been over for a while', async () => {
   const { clock, work, collections } = world();
   for (let turn = 0; turn < 10; turn++) {
-    work();
+    work(2);
     await clock.advance(1_000);
   }
   expect(collections()).toBe(0);
@@ -43,6 +52,20 @@ test('work that comes later is followed by another collection', async () => {
   await clock.advance(60_000);
   work();
   await clock.advance(60_000);
+  expect(collections()).toBe(2);
+});
+
+test('a turn that was long for another reason is followed by none', async () => {
+  const { clock, work, collections } = world();
+  work();
+  await clock.advance(60_000);
+  for (let turn = 0; turn < 10; turn++) {
+    work(0.5);
+    await clock.advance(10_000);
+  }
+  expect(collections()).toBe(1);
+  work(5);
+  await clock.advance(10_000);
   expect(collections()).toBe(2);
 });
 
