@@ -23,7 +23,11 @@ export const systemClock: Clock = {
   after(delayMs, callback) {
     const timer = setTimeout(callback, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS));
     timer.unref();
-    return () => clearTimeout(timer);
+    return () => {
+      // Of a timer that holds nothing Node.js keeps the place in its queue, and wakes the process for it at the time that it had.
+      timer.ref();
+      clearTimeout(timer);
+    };
   },
   async sleep(delayMs, signal) {
     signal?.throwIfAborted();

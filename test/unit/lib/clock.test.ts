@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
 import { expect, test } from '@jest/globals';
 import { systemClock } from '../../../src/lib/clock.ts';
 
@@ -13,4 +17,11 @@ test('a cancelled timer never calls back', async () => {
   systemClock.after(1, () => (called = true))();
   await systemClock.sleep(5);
   expect(called).toBe(false);
+});
+
+test('a cancelled timer does not wake the process', async () => {
+  const program = join(import.meta.dirname, 'support/cancels-timers.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [program]);
+  const { timers, wakeUps } = JSON.parse(stdout) as { timers: number; wakeUps: number };
+  expect(wakeUps).toBeLessThan(timers / 2);
 });
