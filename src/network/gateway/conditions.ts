@@ -37,7 +37,7 @@ const SESSION_MS = 180_000;
 /** Whoever receives our probes sends a keepalive every 10 s at least (WireGuard's KEEPALIVE_TIMEOUT), answered or not. */
 const QUIET_MS = 25_000;
 /** WireGuard is asked when a probe was missed at the latest, so bytes are seen later than the answer that they belong to. */
-const SEEN_LATE_MS = 4500;
+const SEEN_LATE_MS = 5500;
 /** In percent. CALM is lower, so that a loss near LOSSY does not make the condition change again and again. */
 const LOSSY = 10;
 const CALM = 5;

@@ -1,10 +1,12 @@
 /** What is due now may be seen a little early. */
 const EARLY_MS = 10;
+/** Whoever listens asks by itself when it was not asked for so many intervals: two questions of the other end are missing then. */
+const UNASKED_INTERVALS = 4.5;
 /**
- * Whoever listens asks by itself when it was not asked for so many intervals. That counts as the first beat without an answer, so the peer
- * is dead after 7 intervals at most all the same.
+ * For how many intervals without an answer it counts that the other end asks no more, or says that it does not hear us: so the peer is dead 7
+ * intervals after its last sign of life at most, as it is to one that asks.
  */
-const UNASKED_INTERVALS = 2.5;
+const MISSES = { unasked: 3, unheard: 2 };
 
 /**
  * What the questions of the other end tell one that listens in its place. A question whose sender had an answer to the one before
@@ -32,12 +34,13 @@ export class Listening {
     return this.#isDoubtful ? this.#askedAt : this.#askedAt + UNASKED_INTERVALS * this.#intervalMs;
   }
 
-  /** Whether the other end has asked until now and does not any more, or does not hear us. True once. */
-  hasEnded(nowMs: number): boolean {
+  /** As how many beats without an answer it counts that the other end has asked until now and does not any more, or does not hear us. Not 0 once. */
+  missesAt(nowMs: number): number {
     const until = this.lastsUntil;
-    const hasEnded = until !== undefined && nowMs + EARLY_MS >= until;
-    if (hasEnded) this.end();
-    return hasEnded;
+    if (until === undefined || nowMs + EARLY_MS < until) return 0;
+    const misses = this.#isDoubtful ? MISSES.unheard : MISSES.unasked;
+    this.end();
+    return misses;
   }
 
   end(): void {

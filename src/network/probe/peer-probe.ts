@@ -1,7 +1,7 @@
 import { type Random, spreadMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
-import { onGridMs } from '../../lib/grid.ts';
+import { beatTerms, EARLY_MS, FULL_INTERVALS, nextBeatAt } from './beats.ts';
 import { Listening } from './listening.ts';
 import { innerMtu, narrowed, nextSizes, type SearchState, SMALLEST_MTU } from './path-mtu.ts';
 import type { ProbeClient, Question } from './probe-client.ts';
@@ -55,15 +55,6 @@ interface PeerProbeOptions {
   missed: () => void;
 }
 
-/**
- * Beats while nothing flows and all is well. The first comes later than else, but those after one that was missed come at once, so
- * that a peer is dead after 7 intervals at most, as else. All probes of a process share a grid: many peers wake it as often as one.
- */
-const QUIET = { intervals: 2, gridOfInterval: 0.5 };
-/** While nothing flows, one of so many beats also looks at what fits through. Whoever listens sends no others. */
-const QUIET_BEATS = 4;
-/** What is due now may be seen a little early. */
-const EARLY_MS = 10;
 /** After so many beats in a row without any answer, the peer is dead. */
 const DEAD_AFTER = 5;
 /** Copies of a probe whose loss means that the size in use is wrong. */
@@ -72,6 +63,14 @@ const COPIES = 3;
 const GRACE = { leastMs: 50, ofRoundTrip: 0.5 };
 /** When a path that has become narrower is tried again: soon at first, then more and more rarely. */
 const WIDER = { firstMs: 10_000, lastMs: 5 * 60_000 };
+
+interface SendOptions {
+  /** Of each size. */
+  copies?: number;
+  /** Copies of the small packet. */
+  small?: number;
+  timeoutMs?: number;
+}
 
 /** One peer: beats, and the search for the largest packet that goes through. */
 export class PeerProbe {
@@ -151,7 +150,7 @@ export class PeerProbe {
 
   start(): void {
     const { clock, random, intervalMs } = this.#options;
-    this.#fullAt = clock.monotonic() - random() * QUIET_BEATS * QUIET.intervals * intervalMs;
+    this.#fullAt = clock.monotonic() - random() * FULL_INTERVALS * intervalMs;
     void this.#repeat(random() * (intervalMs / 4), this.#beat);
     void this.#lookOften();
     this.#widenAt = clock.monotonic();
@@ -195,13 +194,15 @@ export class PeerProbe {
   /** Monotonic. */
   #nextBeat(began: number): number {
     const { intervalMs, random, isFlowing } = this.#options;
-    if (isFlowing()) return began + spreadMs(intervalMs * 1.2, random);
-    if (!this.isCalm) return began + intervalMs;
-    const gridMs = intervalMs * QUIET.gridOfInterval;
-    const quietMs = intervalMs * QUIET.intervals;
-    const { lastsUntil } = this.#listening;
-    if (lastsUntil === undefined || this.#mtu === undefined) return began + onGridMs(began, quietMs, gridMs);
-    return Math.min(lastsUntil, began + onGridMs(began, quietMs * QUIET_BEATS, gridMs));
+    // Whoever does not know what fits through has to ask.
+    const listensUntil = this.#mtu === undefined ? undefined : this.#listening.lastsUntil;
+    return nextBeatAt(began, {
+      intervalMs,
+      random,
+      isFlowing: isFlowing(),
+      isCalm: this.isCalm,
+      listensUntil,
+    });
   }
 
   /**
@@ -209,31 +210,38 @@ export class PeerProbe {
    * answered, it also knocks at the peer's kernel, which answers while the agent there is being restarted.
    */
   readonly #beat = async (): Promise<void> => {
-    const knock = this.#unanswered > 0 ? this.#options.asker.knock(this.#question()) : Promise.resolve(false);
-    const isUnasked = this.#listening.hasEnded(this.#options.clock.monotonic());
-    const sizes = this.#sizesOfBeat();
-    const { rttMs, passing } = await this.#send(sizes, 1);
+    const { clock, intervalMs, asker, missed } = this.#options;
+    const unasked = this.#listening.missesAt(clock.monotonic());
+    const knock = this.#unanswered > 0 ? asker.knock(this.#question()) : Promise.resolve(false);
+    if (unasked > 0) missed();
+    const isFlowing = this.#options.isFlowing();
+    const isDoubtful = unasked > 0 || !this.isCalm;
+    const { intervals, copies } = beatTerms({ isFlowing, isDoubtful });
+    const sizes = this.#sizesOfBeat(isFlowing);
+    const terms = { timeoutMs: intervals * intervalMs, small: copies };
+    const { rttMs, passing } = await this.#send(sizes, terms);
     if (this.#stop.signal.aborted) return;
-    if (rttMs !== undefined) {
-      this.#unanswered = 0;
-      this.#answered(rttMs);
-      await this.#judgeSize(sizes, passing);
-      return;
-    }
+    if (rttMs === undefined) return this.#missed({ intervals, unasked, knock });
+    this.#unanswered = 0;
+    this.#answered(rttMs);
+    await this.#judgeSize(sizes, passing);
+  };
+
+  async #missed(beat: { intervals: number; unasked: number; knock: Promise<boolean> }): Promise<void> {
+    const { intervals, unasked, knock } = beat;
     this.#unanswered += 1;
-    if (this.#unanswered === 1) this.#options.missed();
+    if (this.#unanswered === 1 && unasked === 0) this.#options.missed();
     // Loss cannot be measured while the responder is away.
     if (await knock) return this.#answered();
     this.#samples.missed();
-    this.#silent += isUnasked ? 2 : 1;
+    this.#silent += intervals + unasked;
     if (this.#silent >= DEAD_AFTER && this.#alive !== false) this.#turn(false);
-  };
+  }
 
-  #sizesOfBeat(): number[] {
+  #sizesOfBeat(isFlowing: boolean): number[] {
     const { clock, intervalMs } = this.#options;
-    const isFlowing = this.#options.isFlowing();
     const now = clock.monotonic();
-    const isTurn = now - this.#fullAt + EARLY_MS >= QUIET_BEATS * QUIET.intervals * intervalMs;
+    const isTurn = now - this.#fullAt + EARLY_MS >= FULL_INTERVALS * intervalMs;
     if (isTurn || isFlowing) this.#fullAt = now;
     if (isFlowing) void this.#lookOften();
     else if (isTurn) void this.#look();
@@ -279,7 +287,7 @@ export class PeerProbe {
     const mtu = this.#mtu;
     if (mtu === undefined) return this.#search();
     if (sent.length > 0 && !passing.has(mtu)) {
-      const again = await this.#send([mtu], COPIES);
+      const again = await this.#send([mtu], { copies: COPIES });
       if (again.rttMs !== undefined && !again.passing.has(mtu)) return this.#search();
     }
     if (mtu < this.#room && this.#options.clock.monotonic() >= this.#widenAt) return this.#search();
@@ -303,14 +311,14 @@ export class PeerProbe {
   /** Ends without a result when the peer falls silent meanwhile: that is for the beats to judge. */
   async #search(): Promise<void> {
     const top = this.#room;
-    const first = await this.#send([top], COPIES);
+    const first = await this.#send([top], { copies: COPIES });
     // Most paths carry the largest packet.
     let state: SearchState = first.passing.has(top)
       ? { fits: top, over: top + 1 }
       : { fits: SMALLEST_MTU, over: top };
     let isAnswered = first.rttMs !== undefined;
     for (let sizes = nextSizes(state); isAnswered && sizes.length > 0; sizes = nextSizes(state)) {
-      const { rttMs, passing } = await this.#send(sizes, 2);
+      const { rttMs, passing } = await this.#send(sizes, { copies: 2 });
       isAnswered = rttMs !== undefined;
       state = narrowed(state, sizes, [...passing]);
     }
@@ -345,16 +353,18 @@ export class PeerProbe {
    */
   async #send(
     sizes: readonly number[],
-    copies: number,
+    { copies = 1, small = 1, timeoutMs = this.#options.intervalMs }: SendOptions,
   ): Promise<{ rttMs: number | undefined; passing: ReadonlySet<number> }> {
     const { asker, clock } = this.#options;
+    const question = this.#question(timeoutMs);
     const passing = new Set<number>();
     const send = async (size: number): Promise<void> => {
-      if ((await asker.ask({ ...this.#question(), size })) !== undefined) passing.add(size);
+      if ((await asker.ask({ ...question, size })) !== undefined) passing.add(size);
     };
     const all = sizes.flatMap((size) => Array.from({ length: copies }, async () => send(size)));
-    const rttMs = await asker.ask(this.#question());
-    if (rttMs === undefined || all.length === 0) return { rttMs, passing };
+    const rttMs = await firstAnswer(Array.from({ length: small }, async () => asker.ask(question)));
+    // What came before the answer to the small one is there.
+    if (rttMs === undefined || sizes.every((size) => passing.has(size))) return { rttMs, passing };
     const rest = new AbortController();
     const graceMs = Math.max(GRACE.leastMs, GRACE.ofRoundTrip * rttMs);
     const grace = clock.sleep(graceMs, rest.signal).catch(() => undefined);
@@ -363,8 +373,16 @@ export class PeerProbe {
     return { rttMs, passing };
   }
 
-  #question(): Question {
+  #question(timeoutMs = this.#options.intervalMs): Question {
     const { source, address } = this.#target;
-    return { source, address, timeoutMs: this.#options.intervalMs, isHeard: this.isCalm };
+    return { source, address, timeoutMs, isHeard: this.isCalm };
   }
+}
+
+/** Of copies of one question; undefined if none was answered. */
+async function firstAnswer(answers: readonly Promise<number | undefined>[]): Promise<number | undefined> {
+  const { promise, resolve } = Promise.withResolvers<number | undefined>();
+  for (const answer of answers) void answer.then((rttMs) => rttMs !== undefined && resolve(rttMs));
+  void Promise.all(answers).then(([first]) => resolve(first));
+  return promise;
 }

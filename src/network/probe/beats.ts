@@ -1,0 +1,47 @@
+/** When a peer is asked, and how. Pure; all times are monotonic. */
+import { type Random, spreadMs } from '../../lib/backoff.ts';
+import { onGridMs } from '../../lib/grid.ts';
+
+/**
+ * Beats while nothing flows and all is well. The first comes later than else, but those after one that was missed come at once, so
+ * that a peer is dead after 7 intervals at most, as else. All probes of a process share a grid: many peers wake it as often as one.
+ */
+const QUIET = { intervals: 2, gridOfInterval: 0.5 };
+/** While nothing flows, a beat looks at what fits through after so many intervals. Whoever listens sends no others. */
+export const FULL_INTERVALS = 8;
+/** What is due now may be seen a little early. */
+export const EARLY_MS = 10;
+/** Of the small probe, while nothing flows and the beat before had no answer: fewer beats are left than in a tunnel in use. */
+const DOUBTFUL_COPIES = 2;
+
+export interface BeatFacts {
+  intervalMs: number;
+  random: Random;
+  /** Whether anything but probes goes into the tunnel. */
+  isFlowing: boolean;
+  /** The peer is alive and has answered the last beat. */
+  isCalm: boolean;
+  /** Until when the other end asks in our place unless it asks again; undefined: it does not. */
+  listensUntil: number | undefined;
+}
+
+export function nextBeatAt(began: number, facts: BeatFacts): number {
+  const { intervalMs, random, isFlowing, isCalm, listensUntil } = facts;
+  if (isFlowing) return began + spreadMs(intervalMs * 1.2, random);
+  if (!isCalm) return began + intervalMs;
+  const gridMs = intervalMs * QUIET.gridOfInterval;
+  if (listensUntil === undefined) return began + onGridMs(began, intervalMs * QUIET.intervals, gridMs);
+  return Math.min(listensUntil, began + onGridMs(began, intervalMs * FULL_INTERVALS, gridMs));
+}
+
+/**
+ * For how many intervals a beat waits for its answer, and how many copies of the small probe it sends. While all is well, the next beat
+ * shows that this one had no answer, and that counts twice: a timer of its own would wake the process each time.
+ */
+export function beatTerms({ isFlowing, isDoubtful }: { isFlowing: boolean; isDoubtful: boolean }): {
+  intervals: number;
+  copies: number;
+} {
+  if (isFlowing) return { intervals: 1, copies: 1 };
+  return isDoubtful ? { intervals: 1, copies: DOUBTFUL_COPIES } : { intervals: QUIET.intervals, copies: 1 };
+}
