@@ -25,6 +25,9 @@ describeInLab('the roles gateway and node', () => {
   let lab: RolesLab;
   let home: RolesSide;
   let away: RolesSide;
+  /** Until the next renewal, the Lease of one for whom nobody waited is valid for longer. */
+  const heardOfStandby = async (): Promise<boolean> =>
+    ((await home.leaseSeconds()) ?? Infinity) * 1000 <= LEASE_MS;
 
   beforeAll(async () => {
     lab = await RolesLab.up(`roles${process.pid % 10_000}`);
@@ -124,6 +127,7 @@ describeInLab('the roles gateway and node', () => {
       // Not earlier: on a busy machine a restart of the first one may take longer than the lease.
       two.start('gateway');
       await eventually('the second stands by', () => two.log().includes(STANDS_BY));
+      await eventually('the first knows that', heardOfStandby);
       const pings = ping(away.node(0), FAR_GATEWAY);
       const began = Date.now();
       await one.kill('gateway');
@@ -157,6 +161,7 @@ describeInLab('the roles gateway and node', () => {
       const standbys = one.log().split(STANDS_BY).length;
       one.start('gateway');
       await eventually('the first stands by', () => one.log().split(STANDS_BY).length > standbys);
+      await eventually('the second knows that', heardOfStandby);
       const pings = ping(away.node(0), FAR_GATEWAY);
       await Promise.all((['gateway', 'node', 'wireguard', 'relay'] as const).map(async (it) => two.kill(it)));
       await two.run(['ip', 'link', 'set', 'eth0', 'down']);

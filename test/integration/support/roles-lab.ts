@@ -25,6 +25,7 @@ import {
 } from '../../../src/api/own-network.ts';
 import { configMaps, leases, namespaces } from '../../../src/api/resources.ts';
 import { tunnels, type Tunnel } from '../../../src/api/tunnel.ts';
+import type { Lease } from '../../../src/api/wire.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
@@ -163,9 +164,17 @@ export class RolesSide {
   }
 
   async leader(): Promise<string | undefined> {
+    return (await this.#lease())?.holderIdentity;
+  }
+
+  /** For how long the Lease of the gateway is valid. */
+  async leaseSeconds(): Promise<number | undefined> {
+    return (await this.#lease())?.leaseDurationSeconds;
+  }
+
+  async #lease(): Promise<Lease['spec']> {
     const ref = { namespace: NAMESPACE, name: GATEWAY_LEASE };
-    const lease = await this.client.get(leases, ref).catch(ignoring('NotFound'));
-    return lease?.spec?.holderIdentity;
+    return (await this.client.get(leases, ref).catch(ignoring('NotFound')))?.spec;
   }
 
   /** The Tunnel to a peer of that name, with what its gateway has told. */
