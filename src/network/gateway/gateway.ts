@@ -32,7 +32,7 @@ import {
   hasToken,
   hostedByPeer,
   neverDialled,
-  probeTarget,
+  probeTargets,
   refusedPeers,
   viewsOf,
 } from './peers.ts';
@@ -317,14 +317,7 @@ export class Gateway {
     // A packet that is sent before the peer's rules and routes are there is not translated, and conntrack remembers that for as
     // long as others follow it: the peer would never be measured.
     const led = tunnels.filter((tunnel) => viewsOf([tunnel]).every((view) => this.#led.has(view)));
-    prober.setTargets(
-      source === undefined
-        ? []
-        : led.flatMap((tunnel) => {
-            const endpoint = endpointOf(tunnel);
-            return probeTarget(tunnel, { source, ownKey: this.#keys.key?.publicKey, endpoint }) ?? [];
-          }),
-    );
+    prober.setTargets(probeTargets(led, { source, ownKey: this.#keys.key?.publicKey, endpointOf }));
     this.#reports.observe({
       now: clock.now(),
       gateway: nodeName,

@@ -166,3 +166,19 @@ export function probeTarget(
     return undefined;
   }
 }
+
+/** None before our own address is known. */
+export function probeTargets(
+  tunnels: readonly Tunnel[],
+  given: {
+    source: string | undefined;
+    ownKey: string | undefined;
+    endpointOf: (tunnel: Tunnel) => string | undefined;
+  },
+): ProbeTarget[] {
+  const { source, ownKey, endpointOf } = given;
+  if (source === undefined) return [];
+  return tunnels.flatMap(
+    (tunnel) => probeTarget(tunnel, { source, ownKey, endpoint: endpointOf(tunnel) }) ?? [],
+  );
+}
