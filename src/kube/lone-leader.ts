@@ -1,4 +1,4 @@
-/** How a leader renews for whom nobody waits. Pure; docs/decisions/0109-fewer-wake-ups.md gives the reasons. */
+/** How a leader renews for whom nobody waits. Pure; docs/decisions/0110-fewer-wake-ups.md gives the reasons. */
 
 /** Times of a Lease, in milliseconds. */
 export interface RenewalTimes {
