@@ -151,8 +151,7 @@ const unit = (files: readonly string[]): Part => ({
   name: 'unit tests',
   stage: 'unit',
   files,
-  // One worker beside Jest, which the limit makes it start: what a failed test has left open would keep Jest itself from ending.
-  args: ['--maxWorkers=1', '--workerIdleMemoryLimit=2GB'],
+  args: ['--runInBand'],
 });
 
 /** Files by turns, since those of one subject, next to each other, take alike. */
