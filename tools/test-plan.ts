@@ -1,6 +1,6 @@
 /**
  * What `make test` runs, and in which order. Four lanes keep two cores busy; the next part begins as soon as
- * a lane is free. Most end-to-end files wait (for nodes that are lost, certificates that are renewed) while other
+ * there are lanes for it. Most end-to-end files wait (for nodes that are lost, certificates that are renewed) while other
  * parts compute.
  */
 import { globSync } from 'node:fs';
@@ -20,6 +20,8 @@ export interface Part {
   /** Arguments of Jest. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** How much of the machine it takes, as long as it runs: one for each worker. */
+  readonly lanes: number;
   /** What must have been built. */
   readonly needs?: SetupStage;
 }
@@ -65,7 +67,7 @@ export const filesOf = (suite: Suite, isLong: boolean = isLongRun()): string[] =
     .toSorted();
 
 /**
- * Integration files by what they need. Files on control planes borrow them, in small parts that may run beside each other. Files of whole
+ * Integration files by what they need. Files on control planes borrow them, in six parts that may run beside each other. Files of whole
  * peerings borrow two clusters on a network, one file after another; of the others, each has its own network.
  */
 const NEEDS = {
@@ -77,7 +79,7 @@ type Kind = keyof typeof NEEDS;
 
 function kindOf(path: string): Kind {
   if (
-    /\/integration\/(doctor(-addresses)?\.|first-moment|namespaces-peering|network-exchange|offered-services\.|peering-(ends|found|links)|stand-alone|tether|versions)/.test(
+    /\/integration\/(doctor\.|first-moment|namespaces-peering|network-exchange|offered-services\.|peering-(ends|found|links)|versions)/.test(
       path,
     )
   )
@@ -87,55 +89,31 @@ function kindOf(path: string): Kind {
     : 'on control planes';
 }
 
-/** Parts of the files on control planes: so many that the last ones of a run end at about the same time. */
-const PLANES_PARTS = 12;
-/** Those that begin before the longest end-to-end parts. */
-const EARLY = 2;
-/** About how long integration files take that take longest, by name. Any other counts as USUAL_SECONDS. */
-const SECONDS: Readonly<Record<string, number>> = {
-  guardian: 50,
-  'home-return': 60,
-  install: 105,
-  'peering-ends': 140,
-  'peering-found': 75,
-  'peering-links': 80,
-  restored: 75,
-  'room-refused': 65,
-  services: 55,
-  tether: 90,
-  'tether-local': 70,
-  'two-agents': 160,
-  'when-away': 87,
-};
-const USUAL_SECONDS = 20;
-
 /** Folders of test/e2e that take long; all others come after them. */
 const LONG = ['peers', 'documents', 'network', 'kubelet', 'underlay'] as const;
 
 /**
- * All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early; short ones
- * come last, so that no lane is left to run alone.
+ * All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early; four alike come
+ * last, one for each lane, so that none is left to run alone.
  */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const only = (one: (typeof LONG)[number]): Part[] => endToEnd(files.e2e, (folder) => folder === one);
-  const ofPeerings = inParts(integration(files.integration, 'of whole peerings'), 2);
-  const onPlanes = inParts(integration(files.integration, 'on control planes'), PLANES_PARTS);
+  const onPlanes = inParts(integration(files.integration, 'on control planes'), 6);
   const parts = [
     CHECK,
     ...only('peers'),
     ...only('documents'),
-    ...ofPeerings.slice(0, 1),
-    // Meanwhile programs are built on a new machine.
-    ...byTurns(unit(files.unit), 4),
-    ...ofPeerings.slice(1),
+    integration(files.integration, 'of whole peerings'),
+    // Until then programs are built on a new machine.
+    unit(files.unit),
     // Their programs are built first.
-    ...onPlanes.slice(0, EARLY),
+    ...onPlanes.slice(0, 2),
     ...only('network'),
     ...only('kubelet'),
     ...only('underlay'),
     integration(files.integration, 'with networks'),
     ...endToEnd(files.e2e, (folder) => !LONG.some((one) => one === folder)),
-    ...onPlanes.slice(EARLY),
+    ...onPlanes.slice(2),
   ];
   return parts.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0));
 }
@@ -145,56 +123,33 @@ const CHECK: Part = {
   stage: 'check',
   files: [],
   args: [],
+  lanes: 1,
 };
 
 const unit = (files: readonly string[]): Part => ({
   name: 'unit tests',
   stage: 'unit',
   files,
-  args: ['--runInBand'],
+  args: ['--maxWorkers=2'],
+  lanes: 2,
 });
-
-/** Files by turns, since those of one subject, next to each other, take alike. */
-const byTurns = (part: Part, count: number): Part[] =>
-  Array.from({ length: count }, (_, which) => ({
-    ...part,
-    name: nameOf(part, which, count),
-    files: part.files.filter((_path, index) => index % count === which),
-  }));
-
-const nameOf = ({ name }: Part, which: number, count: number): string => `${name}, ${which + 1} of ${count}`;
-
-/** The next part takes over the clusters that this one has borrowed (test/support/labs/borrowed-lab.ts). */
-const LEAVES = { TRIBUTARY_TEST_LABS: 'leave' } as const;
-
-/** Whether nobody is about to take over what a part leaves: a cluster that only waits takes a twentieth of a core. */
-export const isLeftToNobody = ({ env }: Part, next: Part | undefined): boolean =>
-  env === LEAVES && next?.env !== LEAVES;
 
 const integration = (files: readonly string[], kind: Kind): Part => ({
   name: `integration tests ${kind}`,
   stage: 'integration',
   files: files.filter((path) => kindOf(path) === kind),
   args: ['--runInBand'],
-  ...(kind === 'on control planes' && { env: LEAVES }),
+  lanes: 1,
   needs: NEEDS[kind],
 });
 
-/** Parts that take about the same time: the longest file first, each into the part that has least so far. */
-function inParts(part: Part, count: number): Part[] {
-  const seconds = (path: string): number => SECONDS[basename(path, '.test.ts')] ?? USUAL_SECONDS;
-  const parts = Array.from({ length: count }, () => ({ files: [] as string[], seconds: 0 }));
-  for (const path of part.files.toSorted((a, b) => seconds(b) - seconds(a))) {
-    const least = parts.reduce((one, other) => (other.seconds < one.seconds ? other : one));
-    least.files.push(path);
-    least.seconds += seconds(path);
-  }
-  return parts.map(({ files }, which) => ({
+/** Files by turns, since those of one subject, next to each other, take alike. */
+const inParts = (part: Part, count: number): Part[] =>
+  Array.from({ length: count }, (_, which) => ({
     ...part,
-    name: nameOf(part, which, count),
-    files,
+    name: `${part.name}, ${which + 1} of ${count}`,
+    files: part.files.filter((_path, index) => index % count === which),
   }));
-}
 
 /** A part for each folder: its files share clusters (test/support/e2e/lab.ts). */
 function endToEnd(files: readonly string[], isWanted: (folder: string) => boolean): Part[] {
@@ -204,6 +159,7 @@ function endToEnd(files: readonly string[], isWanted: (folder: string) => boolea
     stage: 'e2e',
     files: files.filter((path) => folderOf(path) === folder),
     args: ['--runInBand'],
+    lanes: 1,
     env: { TRIBUTARY_E2E_FOLDER: folder },
     needs: 'everything',
   }));

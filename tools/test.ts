@@ -10,8 +10,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { missing, thisMachine } from '../lab/preflight.ts';
-import { errorMessage } from '../src/lib/errors.ts';
-import { downBorrowedLabs } from '../test/support/labs/borrowed-lab.ts';
 import { BackgroundSetup } from './background-setup.ts';
 import { say, secondsSince, step } from './step.ts';
 import {
@@ -26,7 +24,7 @@ import {
   type FileTally,
   type Tally,
 } from './tally.ts';
-import { filesOf, isLeftToNobody, partsOf, STAGES, type Part, type Stage } from './test-plan.ts';
+import { filesOf, partsOf, STAGES, type Part, type Stage } from './test-plan.ts';
 
 /** A part that takes longer than this hangs: it is ended and counts as failed. */
 const PART_MS = 40 * 60_000;
@@ -69,28 +67,17 @@ async function runPart(part: Part, setup: BackgroundSetup | undefined): Promise<
   return { tally: suiteResult(sumOf(ran), ok), files: ran };
 }
 
-/** Takes down the clusters that parts have borrowed and nobody uses. */
-async function returned(): Promise<Ran> {
-  try {
-    await downBorrowedLabs();
-    return { tally: counted(true), files: [] };
-  } catch (error) {
-    say(`borrowed clusters cannot be taken down: ${errorMessage(error)}`);
-    return { tally: counted(false), files: [] };
-  }
-}
-
-/** The next part begins as soon as a lane is free. */
+/** The next part begins as soon as there are lanes for it. */
 async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined): Promise<Ran[]> {
   const all: Ran[] = [];
   const running = new Set<Promise<void>>();
-  let begun = 0;
+  let free = LANES;
   for (const part of parts) {
-    if (running.size === LANES) await Promise.race(running);
-    begun++;
-    const run = runPart(part, setup).then(async (ran) => {
+    while (free < part.lanes) await Promise.race(running);
+    free -= part.lanes;
+    const run = runPart(part, setup).then((ran) => {
       all.push(ran);
-      if (isLeftToNobody(part, parts[begun])) all.push(await returned());
+      free += part.lanes;
       running.delete(run);
     });
     running.add(run);

@@ -1,10 +1,7 @@
 import { downBorrowedLabs } from '../labs/borrowed-lab.ts';
 
-/**
- * Jest's globalTeardown of the integration project. `TRIBUTARY_TEST_LABS=keep` leaves labs up, for whoever writes tests; so does
- * `leave`, for the next part of a run (tools/test.ts).
- */
+/** Jest's globalTeardown of the integration project. `TRIBUTARY_TEST_LABS=keep` leaves labs up: for whoever writes tests. */
 // oxlint-disable-next-line import/no-default-export -- Jest asks for it
 export default async function teardown(): Promise<void> {
-  if (!['keep', 'leave'].includes(process.env['TRIBUTARY_TEST_LABS'] ?? '')) await downBorrowedLabs();
+  if (process.env['TRIBUTARY_TEST_LABS'] !== 'keep') await downBorrowedLabs();
 }

@@ -1,9 +1,9 @@
 /**
  * Control planes that test files use one after another. A file gives its control plane back at the end, and the next
  * file finds it as it was when new. Files that run in parallel have different labs. Jest's globalTeardown removes all
- * of them, or tools/test.ts, which runs several Jests, after the last one.
+ * of them.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cluster } from '../../../lab/cluster.ts';
 import { etcdOf, readState, restoreState, type EtcdState } from '../../../lab/etcd-state.ts';
@@ -11,7 +11,6 @@ import { ownerOf } from '../../../lab/known-daemons.ts';
 import type { Lab, LabOptions } from '../../../lab/lab.ts';
 import type { Node } from '../../../lab/node.ts';
 import { type FileLock, tryLockFile } from '../../../lab/lock.ts';
-import { mainModule } from '../../../lab/own-program.ts';
 import { runRoot } from '../../../lab/paths.ts';
 import { eventually } from '../eventually.ts';
 
@@ -97,13 +96,14 @@ async function modules(): Promise<{ Lab: typeof Lab }> {
 async function asNew(name: string, shape: Shape, { furnish, clusters }: Wish): Promise<Lab> {
   const { Lab } = await modules();
   const used = await Lab.open(name).catch(() => undefined);
-  if (used !== undefined && isFit(furnisherOf(used))) {
+  if (used !== undefined) {
     try {
       // A file that was killed gave nothing back.
       await endPrograms(used);
       const needed = used.clusters.filter((cluster) => clusters?.includes(cluster.name) ?? true);
       await Promise.all(needed.map(async (cluster) => restore(used, cluster)));
-      if (isKept()) await furnish?.(used);
+      // A lab that outlives its run may be older than the manifests.
+      if (process.env['TRIBUTARY_TEST_LABS'] === 'keep') await furnish?.(used);
       return used;
     } catch (error) {
       console.warn(`${name} is made anew: ${String(error)}`);
@@ -114,27 +114,8 @@ async function asNew(name: string, shape: Shape, { furnish, clusters }: Wish): P
   await lab.leave();
   await furnish?.(lab);
   await Promise.all(lab.clusters.map(async (cluster) => keep(lab, cluster)));
-  writeFileSync(furnisherFile(lab), mainModule());
   return lab;
 }
-
-const isKept = (): boolean => process.env['TRIBUTARY_TEST_LABS'] === 'keep';
-
-/**
- * Whether a lab that is up has the manifests of this program. A run that was killed leaves labs, and the next one may be of another
- * state of the sources. One that is kept is furnished again instead.
- */
-export const isFit = (
-  furnisher: string | undefined,
-  program: string = mainModule(),
-  kept: boolean = isKept(),
-): boolean => kept || furnisher === program;
-
-const furnisherFile = (lab: Lab): string => join(lab.spec.dataDirectory, 'furnished-by');
-
-/** The program whose manifests it has; undefined where the making was broken off. */
-const furnisherOf = (lab: Lab): string | undefined =>
-  existsSync(furnisherFile(lab)) ? readFileSync(furnisherFile(lab), 'utf8') : undefined;
 
 /** Kills what files have started on nodes, and removes its logs; what the cluster itself runs stays. */
 async function endPrograms(lab: Lab): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { filesOf, isLeftToNobody, partsOf, STAGES, type Part } from '../../../tools/test-plan.ts';
+import { filesOf, partsOf, STAGES } from '../../../tools/test-plan.ts';
 
 const files = { unit: filesOf('unit'), integration: filesOf('integration'), e2e: filesOf('e2e') };
 
@@ -26,8 +26,7 @@ test.each([
 
 test('only what was asked for runs, and nothing is an empty part', () => {
   const parts = partsOf(new Set(['unit']), { ...files, e2e: [] });
-  expect(parts.map(({ name }) => name)).toEqual([1, 2, 3, 4].map((part) => `unit tests, ${part} of 4`));
-  expect(partsOf(new Set(['unit']), { ...files, unit: ['test/unit/a.test.ts'] })).toHaveLength(1);
+  expect(parts.map(({ name }) => name)).toEqual(['unit tests']);
 });
 
 test('what runs on control planes waits for their programs, what runs on nodes for all', () => {
@@ -36,32 +35,6 @@ test('what runs on control planes waits for their programs, what runs on nodes f
     true,
   );
   const onPlanes = parts.filter(({ name }) => name.startsWith('integration tests on control planes'));
-  expect(onPlanes.length).toBeGreaterThan(4);
-  expect(new Set(onPlanes.map(({ needs }) => needs))).toEqual(new Set(['clusters']));
+  expect(onPlanes.map(({ needs }) => needs)).toEqual(Array.from({ length: 6 }, () => 'clusters'));
   expect(parts.find(({ stage }) => stage === 'unit')?.needs).toBeUndefined();
-});
-
-test('files on control planes end together: no part has two of the longest, and none has many more files', () => {
-  const onPlanes = partsOf(new Set(STAGES), files).filter(({ name }) => name.includes('on control planes'));
-  const longest = /\/(two-agents|install|when-away|restored|room-refused)\.test/;
-  const counts = onPlanes.map((part) => part.files.filter((path) => longest.test(path)).length);
-  expect(Math.max(...counts)).toBe(1);
-  expect(counts.reduce((sum, count) => sum + count)).toBe(5);
-  const others = onPlanes.filter((_, index) => counts[index] === 0).map((part) => part.files.length);
-  expect(Math.max(...others) - Math.min(...others)).toBeLessThanOrEqual(2);
-  const dearest = onPlanes.find(({ files: its }) => its.some((path) => path.includes('/two-agents.')));
-  expect(dearest?.files.length).toBeLessThan(Math.min(...others));
-});
-
-test('borrowed control planes are left to the next part, and taken down when nobody is about to take them over', () => {
-  const parts = partsOf(new Set(STAGES), files);
-  const isOnPlanes = ({ name }: Part): boolean => name.includes('on control planes');
-  expect(parts.filter(({ env }) => env?.['TRIBUTARY_TEST_LABS'] === 'leave')).toEqual(
-    parts.filter(isOnPlanes),
-  );
-  const last = parts.filter((part, index) => isLeftToNobody(part, parts[index + 1]));
-  expect(last).toEqual(
-    parts.filter((part, index) => isOnPlanes(part) && !parts.slice(index + 1, index + 2).some(isOnPlanes)),
-  );
-  expect(last).toHaveLength(2);
 });
