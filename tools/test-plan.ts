@@ -151,6 +151,18 @@ const inParts = (part: Part, count: number): Part[] =>
     files: part.files.filter((_path, index) => index % count === which),
   }));
 
+/** Of the last minute, for each core. Where all is well it is below ten. */
+const OVERWHELMED_LOAD = 12;
+
+/**
+ * Whether no other part begins, although there are lanes: on a slow machine clusters that only wait take a core, and then tests end by
+ * their deadlines. Two parts always go on.
+ *
+ * @param load processes that run or want to, as the kernel counts them over a minute
+ */
+export const isOverwhelmed = (parts: number, load: number, cores: number): boolean =>
+  parts >= 2 && load > OVERWHELMED_LOAD * cores;
+
 /** A part for each folder: its files share clusters (test/support/e2e/lab.ts). */
 function endToEnd(files: readonly string[], isWanted: (folder: string) => boolean): Part[] {
   const folderOf = (path: string): string => basename(dirname(path));

@@ -6,8 +6,9 @@
  * Usage: node tools/test.ts [check|unit|integration|e2e ...]
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { missing, thisMachine } from '../lab/preflight.ts';
 import { BackgroundSetup } from './background-setup.ts';
@@ -24,12 +25,14 @@ import {
   type FileTally,
   type Tally,
 } from './tally.ts';
-import { filesOf, partsOf, STAGES, type Part, type Stage } from './test-plan.ts';
+import { filesOf, isOverwhelmed, partsOf, STAGES, type Part, type Stage } from './test-plan.ts';
 
 /** A part that takes longer than this hangs: it is ended and counts as failed. */
 const PART_MS = 40 * 60_000;
 const SLOWEST = 15;
 const LANES = 4;
+/** Between two looks at how busy the machine is. */
+const LOOK_MS = 5_000;
 
 const began = performance.now();
 const scratch = mkdtempSync(join(tmpdir(), 'tributary-test-'));
@@ -67,13 +70,15 @@ async function runPart(part: Part, setup: BackgroundSetup | undefined): Promise<
   return { tally: suiteResult(sumOf(ran), ok), files: ran };
 }
 
-/** The next part begins as soon as there are lanes for it. */
+/** The next part begins as soon as there are lanes for it, and the machine can bear it. */
 async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined): Promise<Ran[]> {
   const all: Ran[] = [];
   const running = new Set<Promise<void>>();
   let free = LANES;
   for (const part of parts) {
     while (free < part.lanes) await Promise.race(running);
+    while (isOverwhelmed(running.size, loadavg()[0] ?? 0, cpus().length))
+      await Promise.race([...running, pause(LOOK_MS)]);
     free -= part.lanes;
     const run = runPart(part, setup).then((ran) => {
       all.push(ran);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { filesOf, partsOf, STAGES } from '../../../tools/test-plan.ts';
+import { filesOf, isOverwhelmed, partsOf, STAGES } from '../../../tools/test-plan.ts';
 
 const files = { unit: filesOf('unit'), integration: filesOf('integration'), e2e: filesOf('e2e') };
 
@@ -37,4 +37,12 @@ test('what runs on control planes waits for their programs, what runs on nodes f
   const onPlanes = parts.filter(({ name }) => name.startsWith('integration tests on control planes'));
   expect(onPlanes.map(({ needs }) => needs)).toEqual(Array.from({ length: 6 }, () => 'clusters'));
   expect(parts.find(({ stage }) => stage === 'unit')?.needs).toBeUndefined();
+});
+
+test('on a machine that is overwhelmed two parts go on, and no other begins', () => {
+  expect(isOverwhelmed(3, 20, 2)).toBe(false);
+  expect(isOverwhelmed(3, 30, 2)).toBe(true);
+  expect(isOverwhelmed(2, 30, 2)).toBe(true);
+  expect(isOverwhelmed(1, 90, 2)).toBe(false);
+  expect(isOverwhelmed(3, 30, 4)).toBe(false);
 });
