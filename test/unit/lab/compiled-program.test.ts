@@ -27,7 +27,11 @@ test('an edit of nothing is refused', () => {
 });
 
 test('programs have the environment of the image', () => {
-  expect(imageEnvironment()).toEqual({ NODE_ENV: 'production', MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '73728' });
+  expect(imageEnvironment()).toEqual({
+    NODE_ENV: 'production',
+    MALLOC_ARENA_MAX: '1',
+    MALLOC_MMAP_THRESHOLD_: '73728',
+  });
 });
 
 test('programs have the flags of the image, without the interpreter and the program', () => {
