@@ -2,6 +2,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import { fenced } from '../kube/fenced-client.ts';
 import { LeaderElection, type LeaderElectionOptions } from '../kube/leader-election.ts';
+import { loneTimes } from '../kube/lone-leader.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import { OpsServer, type OpsServerOptions } from '../server/ops.ts';
 import type { AgentParts } from './parts.ts';
@@ -13,17 +14,18 @@ const LEADER_LEASE_SECONDS = 15;
  */
 const LONE = { duration: 2, term: 1, renewal: 0.6 };
 
+/** What roles decide differently. */
+export type SpecialElection = Pick<
+  LeaderElectionOptions,
+  'identity' | 'durationMs' | 'retryMs' | 'lone' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
+>;
+
 interface LeadingOptions {
   home: KubeClient;
   lease: string;
   registry: OpsServerOptions['registry'];
   /** Where this role's election differs from the usual one. */
-  election?: Partial<
-    Pick<
-      LeaderElectionOptions,
-      'identity' | 'durationMs' | 'retryMs' | 'lone' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
-    >
-  >;
+  election?: Partial<SpecialElection>;
   /** Whether a replica that waits to lead is Ready. False where a Service would send it work. */
   standbyReady?: boolean;
 }
@@ -56,11 +58,7 @@ export function leading(
     name: lease,
     identity: config.identity,
     durationMs,
-    lone: {
-      durationMs: durationMs * LONE.duration,
-      renewDeadlineMs: durationMs * LONE.term,
-      renewMs: durationMs * LONE.renewal,
-    },
+    lone: loneTimes(durationMs, LONE),
     ...special,
     onLost: (reason) => lost.abort(new Error(`no longer the leader: ${reason}`)),
   });

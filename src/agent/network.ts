@@ -7,7 +7,8 @@ import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
-import { LeaderElection, type LeaderElectionOptions } from '../kube/leader-election.ts';
+import { LeaderElection } from '../kube/leader-election.ts';
+import { loneTimes } from '../kube/lone-leader.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Gateway } from '../network/gateway/gateway.ts';
@@ -25,12 +26,8 @@ import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
 import { countingSockets, type ProbeSockets, systemSockets } from '../network/probe/sockets.ts';
 import { Traffic } from '../network/probe/traffic.ts';
+import type { SpecialElection } from './leading.ts';
 import type { AgentParts } from './parts.ts';
-
-type Election = Pick<
-  LeaderElectionOptions,
-  'identity' | 'durationMs' | 'retryMs' | 'lone' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
->;
 
 /**
  * The share of `leaseSeconds`, the time within which another gateway has to take over, for which the Lease is valid. The
@@ -47,18 +44,14 @@ const LONE = { duration: 3, term: 2, renewal: 1 };
  * Who is the active gateway: see docs/decisions/0023-gateway-failover.md. The identity is the node: a gateway that starts
  * again there goes on leading, and other roles know where it is.
  */
-export function gatewayElection(config: AgentConfig, onTaken: (holder: string) => void): Election {
+export function gatewayElection(config: AgentConfig, onTaken: (holder: string) => void): SpecialElection {
   const { leaseSeconds = GATEWAY_LEASE_SECONDS } = config;
   const durationMs = leaseSeconds * 1000 * LEASE_SHARE;
   return {
     identity: nodeNameOf(config),
     durationMs,
     retryMs: durationMs / 8,
-    lone: {
-      durationMs: durationMs * LONE.duration,
-      renewDeadlineMs: durationMs * LONE.term,
-      renewMs: durationMs * LONE.renewal,
-    },
+    lone: loneTimes(durationMs, LONE),
     releaseOnStop: false,
     // The kernel goes on forwarding; ending this program would only mean that nobody watches it.
     outlastsSilence: true,

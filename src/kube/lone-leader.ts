@@ -9,6 +9,20 @@ export interface RenewalTimes {
   renewMs: number;
 }
 
+/** Shares of the usual duration. */
+export interface RenewalShares {
+  duration: number;
+  term: number;
+  renewal: number;
+}
+
+/** @param durationMs the usual one */
+export const loneTimes = (durationMs: number, { duration, term, renewal }: RenewalShares): RenewalTimes => ({
+  durationMs: durationMs * duration,
+  renewDeadlineMs: durationMs * term,
+  renewMs: durationMs * renewal,
+});
+
 /** A candidate may have gone: how often one is asked to say again that it waits. */
 const ASK_MS = 5 * 60_000;
 

@@ -1,5 +1,5 @@
-/** What is due now may be seen a little early. */
-const EARLY_MS = 10;
+import { EARLY_MS } from './beats.ts';
+
 /** Whoever listens asks by itself when it was not asked for so many intervals: two questions of the other end are missing then. */
 const UNASKED_INTERVALS = 4.5;
 /**
