@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { createCgroup, removeCgroup } from './cgroups.ts';
 import type { ClusterPki } from './cluster-pki.ts';
 import { run, type RunOptions } from './run.ts';
-import { Daemon, type DaemonSpec, RARE_COLLECTION } from './daemon.ts';
+import { Daemon, type DaemonSpec, FRUGAL } from './daemon.ts';
 import { hardenedSpec } from './hardened-runtime.ts';
 import { NODE_PATHS } from './host.ts';
 import type { Journal } from './journal.ts';
@@ -117,7 +117,7 @@ export class Node {
     writeFileSync(toml, containerdToml(files, snapshotterFor(this.#data)));
     const containerd = this.#start('containerd', ['containerd', '--config', toml], {
       mountNamespace: this.mountNamespace,
-      env: RARE_COLLECTION,
+      ...FRUGAL,
     });
     const { containerdSocket, containerdRoot } = files;
     this.#start('registry', [
@@ -169,11 +169,9 @@ export class Node {
         `--node-ip=${this.address}`,
         '--v=2',
       ],
-      { mountNamespace: this.mountNamespace, env: RARE_COLLECTION },
+      { mountNamespace: this.mountNamespace, ...FRUGAL },
     );
-    this.#start('kube-proxy', [programs['kube-proxy'], `--config=${proxyYaml}`, '--v=2'], {
-      env: RARE_COLLECTION,
-    });
+    this.#start('kube-proxy', [programs['kube-proxy'], `--config=${proxyYaml}`, '--v=2'], FRUGAL);
     if (cluster.networkPolicies) {
       this.#start('network-policies', policyEngine({ server, pki, node: this.name }));
     }
@@ -258,7 +256,7 @@ export class Node {
   #start(
     name: string,
     command: readonly [string, ...string[]],
-    extra: Pick<DaemonSpec, 'env' | 'mountNamespace'> = {},
+    extra: Pick<DaemonSpec, 'env' | 'mountNamespace' | 'timerSlackMs'> = {},
   ): Daemon {
     const spec: DaemonSpec = {
       name: `${this.name}/${name}`,

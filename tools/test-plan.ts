@@ -32,7 +32,8 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
 /**
  * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run; compiling helm takes longer than what
  * it is asked; two versions beside each other, and an upgrade of what runs, matter where what clusters say to each other changes, and
- * with a release; kills of tethers are a part of `make faults`; kills of an agent of real containers are tried on control planes in each
+ * with a release; kills of tethers are a part of `make faults`; a tether that is lost is tried by `tether` in each run, and what then runs on the
+ * device by unit tests; kills of an agent of real containers are tried on control planes in each
  * run, as are API servers that are away, credentials that are revoked, and what a policy offers; how fast many pods are is for `make
  * bench`; clusters with two gateways each, and DNS of home over there, need a lab of their own that costs a seventh of all other tests;
  * the others wait most of the time, and control planes, or a network without nodes, try what matters in each run.
@@ -53,6 +54,7 @@ const LONG_RUNS = [
   'test/integration/scale.test.ts',
   'test/integration/stand-alone.test.ts',
   'test/integration/tether-kills.test.ts',
+  'test/integration/tether-local.test.ts',
   'test/integration/tether-refused.test.ts',
   'test/integration/tether-sleep.test.ts',
   'test/integration/versions.test.ts',

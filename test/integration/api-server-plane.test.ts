@@ -7,7 +7,6 @@ import { join } from '../support/network/plane-tunnels.ts';
 
 /** How pods at a peer reach the API servers of their home, in packets. */
 
-const TIMEOUT_MS = 180_000;
 const SERVER_PORT = 6443;
 const OTHER_PORT = 6444;
 const STREAM_PORT = 6445;
@@ -20,8 +19,8 @@ let lab: PlaneLab;
 describeInLab('the API server of a home', () => {
   beforeAll(async () => {
     lab = await PlaneLab.up();
-  }, TIMEOUT_MS);
-  afterAll(async () => lab.down(), TIMEOUT_MS);
+  });
+  afterAll(async () => lab.down());
 
   test.each([
     ['on another host', 1],
@@ -89,7 +88,6 @@ describeInLab('the API server of a home', () => {
       await expectEndOfOpenOnes(home, provider, view);
       expect(await provider.pod.ask('tcp', view, { port: 443 })).toBeUndefined();
     },
-    TIMEOUT_MS,
   );
 });
 

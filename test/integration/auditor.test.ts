@@ -18,7 +18,6 @@ import { gatewayFacts, peer, ROME } from '../unit/network/plan/facts.ts';
 import { AuditorProcess } from './support/auditor-process.ts';
 import { PlayedPods } from './support/played-pods.ts';
 
-const TIMEOUT_MS = 180_000;
 const CANARY = 'canary-4f1d/secret value';
 const problem = netnsProblem();
 const HOST = `audit${process.pid}`;
@@ -63,7 +62,7 @@ beforeAll(async () => {
   };
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
   auditor = new AuditorProcess(join(folder, 'config.json'));
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
@@ -72,7 +71,7 @@ afterAll(async () => {
   await netns?.down();
   await borrowed?.giveBack();
   rmSync(folder, { recursive: true, force: true });
-}, TIMEOUT_MS);
+});
 
 const SECOND_SOURCE = `add rule inet tributary_gateway snat_${ROME} ip saddr 10.245.0.0/16 snat ip prefix to 10.96.0.0/16`;
 
@@ -89,40 +88,36 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-test(
-  'a run in which all promises are kept has no violation, though the auditor lost a cluster in between',
-  async () => {
-    await pods.run('before');
-    const killed = started();
-    expect(await auditor.ask({ do: 'begin', run: 'clean' })).toEqual({ did: 'begin' });
-    await auditor.ask({ do: 'watch-process', pid: killed.pid });
-    await pods.run('stays');
-    await pods.run('goes');
-    const work = await pods.run('work');
-    way.cut();
-    await pods.end('goes');
-    await pods.set('foreign', 'work', 'Succeeded');
-    await pods.set('home', 'work', 'Succeeded');
-    await auditor.ask({ do: 'killed', pid: killed.pid });
-    await ended(killed.child);
-    // Lost over there by the caller's doing, and made anew.
-    const lost = await pods.run('lost');
-    await auditor.ask({ do: 'lost', cluster: 'foreign', uid: lost.remote });
-    await pods.remove('foreign', 'lost');
-    await pods.put('lost', lost.home);
-    await pods.set('foreign', 'lost', 'Running');
+test('a run in which all promises are kept has no violation, though the auditor lost a cluster in between', async () => {
+  await pods.run('before');
+  const killed = started();
+  expect(await auditor.ask({ do: 'begin', run: 'clean' })).toEqual({ did: 'begin' });
+  await auditor.ask({ do: 'watch-process', pid: killed.pid });
+  await pods.run('stays');
+  await pods.run('goes');
+  const work = await pods.run('work');
+  way.cut();
+  await pods.end('goes');
+  await pods.set('foreign', 'work', 'Succeeded');
+  await pods.set('home', 'work', 'Succeeded');
+  await auditor.ask({ do: 'killed', pid: killed.pid });
+  await ended(killed.child);
+  // Lost over there by the caller's doing, and made anew.
+  const lost = await pods.run('lost');
+  await auditor.ask({ do: 'lost', cluster: 'foreign', uid: lost.remote });
+  await pods.remove('foreign', 'lost');
+  await pods.put('lost', lost.home);
+  await pods.set('foreign', 'lost', 'Running');
 
-    expect(work.home).not.toBe(work.remote);
-    expect(await auditor.settle()).toMatchObject({
-      did: 'settle',
-      run: 'clean',
-      pods: { home: 3, remote: 4 },
-      violations: [],
-      unjudged: [],
-    });
-  },
-  TIMEOUT_MS,
-);
+  expect(work.home).not.toBe(work.remote);
+  expect(await auditor.settle()).toMatchObject({
+    did: 'settle',
+    run: 'clean',
+    pods: { home: 3, remote: 4 },
+    violations: [],
+    unjudged: [],
+  });
+});
 
 /** What must be found of each invariant. */
 const PLANTED: readonly [invariant: string, what: RegExp][] = [
@@ -141,60 +136,52 @@ const PLANTED: readonly [invariant: string, what: RegExp][] = [
   ['I10', /process \d+ \(sleep\) has ended/],
 ];
 
-test(
-  'one violation of each invariant is found, and nothing is said of anybody else',
-  async () => {
-    const named = ['twice', 'ended', 'restarted', 'written', 'honest'];
-    for (const name of named) await pods.run(name);
-    await pods.set('foreign', 'ended', 'Succeeded');
-    await pods.set('home', 'ended', 'Succeeded');
-    await pods.bind('liar');
-    const stranger = { metadata: { name: 'stranger', namespace: 'default' }, data: { a: '1' } };
-    await foreign.apply({ apiVersion: 'v1', kind: 'ConfigMap', ...stranger });
-    const victim = started();
-    await auditor.ask({ do: 'begin', run: 'broken' });
-    await auditor.ask({ do: 'watch-process', pid: victim.pid });
+test('one violation of each invariant is found, and nothing is said of anybody else', async () => {
+  const named = ['twice', 'ended', 'restarted', 'written', 'honest'];
+  for (const name of named) await pods.run(name);
+  await pods.set('foreign', 'ended', 'Succeeded');
+  await pods.set('home', 'ended', 'Succeeded');
+  await pods.bind('liar');
+  const stranger = { metadata: { name: 'stranger', namespace: 'default' }, data: { a: '1' } };
+  await foreign.apply({ apiVersion: 'v1', kind: 'ConfigMap', ...stranger });
+  const victim = started();
+  await auditor.ask({ do: 'begin', run: 'broken' });
+  await auditor.ask({ do: 'watch-process', pid: victim.pid });
 
-    await pods.put('twice-b', await pods.uid('home', 'twice'));
-    await pods.put('orphan', '0a0a0a0a-0000-4000-8000-000000000000');
-    await pods.set('foreign', 'ended', 'Running');
-    await pods.set('home', 'liar', 'Running');
-    await pods.set('home', 'liar', 'Pending');
-    await pods.set('foreign', 'restarted', 'Running', 1);
-    await pods.set('home', 'restarted', 'Running', 1);
-    await foreign.apply({ apiVersion: 'v1', kind: 'ConfigMap', ...stranger, data: { a: '2' } });
-    await pods.copy('settings', 'old');
-    await pods.tell('told', `the token is ${CANARY}`);
-    writeFileSync(log(), `level=info data=${Buffer.from(`x${CANARY}`).toString('base64')}\n`);
-    children.push(spawn('sleep', ['600'], { argv0: CANARY, stdio: 'ignore' }));
-    await netns?.run(['nft', '-f', '-'], SECOND_SOURCE);
-    await ended(victim.child);
-    const settled = auditor.settle();
-    let isSettled = false;
-    void settled.finally(() => (isSettled = true));
-    await eventually('the auditor has looked while somebody writes', async () => {
-      await pods.touch('foreign', 'written');
-      return isSettled;
-    });
+  await pods.put('twice-b', await pods.uid('home', 'twice'));
+  await pods.put('orphan', '0a0a0a0a-0000-4000-8000-000000000000');
+  await pods.set('foreign', 'ended', 'Running');
+  await pods.set('home', 'liar', 'Running');
+  await pods.set('home', 'liar', 'Pending');
+  await pods.set('foreign', 'restarted', 'Running', 1);
+  await pods.set('home', 'restarted', 'Running', 1);
+  await foreign.apply({ apiVersion: 'v1', kind: 'ConfigMap', ...stranger, data: { a: '2' } });
+  await pods.copy('settings', 'old');
+  await pods.tell('told', `the token is ${CANARY}`);
+  writeFileSync(log(), `level=info data=${Buffer.from(`x${CANARY}`).toString('base64')}\n`);
+  children.push(spawn('sleep', ['600'], { argv0: CANARY, stdio: 'ignore' }));
+  await netns?.run(['nft', '-f', '-'], SECOND_SOURCE);
+  await ended(victim.child);
+  const settled = auditor.settle();
+  let isSettled = false;
+  void settled.finally(() => (isSettled = true));
+  await eventually('the auditor has looked while somebody writes', async () => {
+    await pods.touch('foreign', 'written');
+    return isSettled;
+  });
 
-    const { violations, unjudged } = await settled;
-    const planted = PLANTED.filter(([invariant]) => invariant !== 'I9' || netns !== undefined);
-    for (const [invariant, what] of planted) {
-      expect(violations).toContainEqual({ invariant, what: expect.stringMatching(what) });
-    }
-    expect(unjudged).toEqual([]);
-    const innocent = /honest|stays|before|lost/;
-    expect(violations.filter(({ what }) => innocent.test(what))).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+  const { violations, unjudged } = await settled;
+  const planted = PLANTED.filter(([invariant]) => invariant !== 'I9' || netns !== undefined);
+  for (const [invariant, what] of planted) {
+    expect(violations).toContainEqual({ invariant, what: expect.stringMatching(what) });
+  }
+  expect(unjudged).toEqual([]);
+  const innocent = /honest|stays|before|lost/;
+  expect(violations.filter(({ what }) => innocent.test(what))).toEqual([]);
+});
 
-test(
-  'what is wrong with the auditor itself is said as such, and ends it',
-  async () => {
-    const other = new AuditorProcess(join(folder, 'config.json'));
-    await expect(other.ask({ do: 'guess' })).rejects.toThrow('there is no such command');
-    expect(await other.end()).toBe(2);
-  },
-  TIMEOUT_MS,
-);
+test('what is wrong with the auditor itself is said as such, and ends it', async () => {
+  const other = new AuditorProcess(join(folder, 'config.json'));
+  await expect(other.ask({ do: 'guess' })).rejects.toThrow('there is no such command');
+  expect(await other.end()).toBe(2);
+});

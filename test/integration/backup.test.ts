@@ -16,7 +16,6 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** docs/operations/backup.md, its commands to the letter, on a real API server. */
 
-const TIMEOUT_MS = 180_000;
 const namespace = 'tributary-system';
 const [backUp = '', restore = ''] = [
   ...readFileSync(new URL('../../docs/operations/backup.md', import.meta.url), 'utf8').matchAll(
@@ -32,13 +31,13 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   admin = await lab.admin();
   folder = mkdtempSync(join(tmpdir(), 'tributary-backup-'));
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await admin?.close();
   await lab?.down();
   rmSync(folder, { recursive: true, force: true });
-}, TIMEOUT_MS);
+});
 
 async function shell(script: string): Promise<void> {
   const { kubectl } = await binaries(undefined, ['kubectl']);
@@ -64,25 +63,21 @@ const isGone = async (): Promise<boolean> =>
     (error: unknown) => hasCode(error, 'NotFound'),
   );
 
-test(
-  'everything is deleted, the key is restored, and the cluster is the same',
-  async () => {
-    await admin.create(namespaces, { metadata: { name: namespace } });
-    const clusterID = await started();
-    await shell(backUp);
-    const file = join(folder, 'tributary-identity.yaml');
-    // Only its owner may read a private key.
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    await admin.delete(namespaces, { name: namespace });
-    await eventually('everything is gone', isGone, 60_000);
-    await shell(restore);
-    expect(await started()).toBe(clusterID);
-    // Without the key it would have been another cluster.
-    await admin.delete(namespaces, { name: namespace });
-    await eventually('everything is gone again', isGone, 60_000);
-    await admin.create(namespaces, { metadata: { name: namespace } });
-    expect(await started()).not.toBe(clusterID);
-    expect(await admin.get(secrets, { name: 'tributary-identity', namespace })).toBeDefined();
-  },
-  TIMEOUT_MS,
-);
+test('everything is deleted, the key is restored, and the cluster is the same', async () => {
+  await admin.create(namespaces, { metadata: { name: namespace } });
+  const clusterID = await started();
+  await shell(backUp);
+  const file = join(folder, 'tributary-identity.yaml');
+  // Only its owner may read a private key.
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await admin.delete(namespaces, { name: namespace });
+  await eventually('everything is gone', isGone, 60_000);
+  await shell(restore);
+  expect(await started()).toBe(clusterID);
+  // Without the key it would have been another cluster.
+  await admin.delete(namespaces, { name: namespace });
+  await eventually('everything is gone again', isGone, 60_000);
+  await admin.create(namespaces, { metadata: { name: namespace } });
+  expect(await started()).not.toBe(clusterID);
+  expect(await admin.get(secrets, { name: 'tributary-identity', namespace })).toBeDefined();
+});

@@ -21,8 +21,6 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
  * rules, finalizers, preconditions and graceful deletion really do. The provider and the agent are scripts.
  */
 
-const TIMEOUT_MS = 180_000;
-
 let lab: RightsCluster;
 let admin: KubeClient;
 let world: BorrowingWorld;
@@ -38,13 +36,13 @@ beforeAll(async () => {
   ({ admin } = account);
   world = new BorrowingWorld(admin, account.connect());
   await world.start();
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await world?.stop();
   await admin?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 const isGone = async (read: Promise<unknown>): Promise<boolean> =>
   read.then(
@@ -66,76 +64,68 @@ const addPod = async (name: string, nodeName: string): Promise<void> => {
 
 const reported = (): string => world.borrowing.report(world.id).phase;
 
-test(
-  'from an offer to a virtual node, a smaller share, and back to nothing',
-  async () => {
-    world.want(true);
-    await eventually('established', () => reported() === 'Established', TIMEOUT_MS);
-    const advertisement = await admin.get(advertisements, { name: world.id });
-    expect(advertisement.status).toMatchObject({
-      decision: 'Accepted',
-      access: 'Link',
-      virtualNodes: ['milan'],
-    });
-    expect(advertisement.status?.contract).toEqual(world.provider.contract);
-    const node = await admin.get(virtualNodes, { name: 'milan' });
-    expect(node.spec).toMatchObject({
-      resources: { cpu: '8', memory: '16Gi', pods: '100' },
-      namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }],
-    });
-    await addPod('web', 'milan');
-    const { uid } = (await admin.get(pods, { namespace: 'shop', name: 'web' })).metadata;
+test('from an offer to a virtual node, a smaller share, and back to nothing', async () => {
+  world.want(true);
+  await eventually('established', () => reported() === 'Established');
+  const advertisement = await admin.get(advertisements, { name: world.id });
+  expect(advertisement.status).toMatchObject({
+    decision: 'Accepted',
+    access: 'Link',
+    virtualNodes: ['milan'],
+  });
+  expect(advertisement.status?.contract).toEqual(world.provider.contract);
+  const node = await admin.get(virtualNodes, { name: 'milan' });
+  expect(node.spec).toMatchObject({
+    resources: { cpu: '8', memory: '16Gi', pods: '100' },
+    namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }],
+  });
+  await addPod('web', 'milan');
+  const { uid } = (await admin.get(pods, { namespace: 'shop', name: 'web' })).metadata;
 
-    world.provider.resources = { cpu: '2', memory: '16Gi', pods: '100' };
-    world.provider.renew();
-    const from = performance.now();
-    world.say();
-    await eventually(
-      'the smaller share is there',
-      async () => (await admin.get(virtualNodes, { name: 'milan' })).spec.resources['cpu'] === '2',
-    );
-    process.stdout.write(`share on the virtual node after ${Math.round(performance.now() - from)} ms\n`);
-    expect((await admin.get(pods, { namespace: 'shop', name: 'web' })).metadata).toMatchObject({ uid });
+  world.provider.resources = { cpu: '2', memory: '16Gi', pods: '100' };
+  world.provider.renew();
+  const from = performance.now();
+  world.say();
+  await eventually(
+    'the smaller share is there',
+    async () => (await admin.get(virtualNodes, { name: 'milan' })).spec.resources['cpu'] === '2',
+  );
+  process.stdout.write(`share on the virtual node after ${Math.round(performance.now() - from)} ms\n`);
+  expect((await admin.get(pods, { namespace: 'shop', name: 'web' })).metadata).toMatchObject({ uid });
 
-    await world.quiet();
-    const settled = await admin.get(virtualNodes, { name: 'milan' });
-    world.want(true);
-    await world.quiet();
-    expect((await admin.get(virtualNodes, { name: 'milan' })).metadata.resourceVersion).toBe(
-      settled.metadata.resourceVersion,
-    );
+  await world.quiet();
+  const settled = await admin.get(virtualNodes, { name: 'milan' });
+  world.want(true);
+  await world.quiet();
+  expect((await admin.get(virtualNodes, { name: 'milan' })).metadata.resourceVersion).toBe(
+    settled.metadata.resourceVersion,
+  );
 
-    world.want(false);
-    await eventually('gone', async () => isGone(admin.get(advertisements, { name: world.id })), TIMEOUT_MS);
-    expect(await isGone(admin.get(virtualNodes, { name: 'milan' }))).toBe(true);
-    expect(await isGone(admin.get(nodes, { name: 'milan' }))).toBe(true);
-    expect(await isGone(admin.get(leases, { namespace: 'kube-node-lease', name: 'milan' }))).toBe(true);
-    expect(await isGone(admin.get(pods, { namespace: 'shop', name: 'web' }))).toBe(true);
-    const { items } = await admin.list(secrets, {
-      namespace: SYSTEM,
-      labelSelector: 'tributary.dev/provider',
-    });
-    expect(items).toEqual([]);
-    await eventually('the request is withdrawn', () => world.provider.request === undefined);
-    expect(world.warnings).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+  world.want(false);
+  await eventually('gone', async () => isGone(admin.get(advertisements, { name: world.id })));
+  expect(await isGone(admin.get(virtualNodes, { name: 'milan' }))).toBe(true);
+  expect(await isGone(admin.get(nodes, { name: 'milan' }))).toBe(true);
+  expect(await isGone(admin.get(leases, { namespace: 'kube-node-lease', name: 'milan' }))).toBe(true);
+  expect(await isGone(admin.get(pods, { namespace: 'shop', name: 'web' }))).toBe(true);
+  const { items } = await admin.list(secrets, {
+    namespace: SYSTEM,
+    labelSelector: 'tributary.dev/provider',
+  });
+  expect(items).toEqual([]);
+  await eventually('the request is withdrawn', () => world.provider.request === undefined);
+  expect(world.warnings).toEqual([]);
+});
 
-test(
-  'with the agent and the provider dead, everything goes within the time that pods are given',
-  async () => {
-    world.want(true);
-    await eventually('established', () => reported() === 'Established', TIMEOUT_MS);
-    await addPod('web', 'milan');
-    world.agents.dead = true;
-    world.connected = false;
-    world.want(false);
-    await eventually('gone', async () => isGone(admin.get(advertisements, { name: world.id })), TIMEOUT_MS);
-    expect(await isGone(admin.get(nodes, { name: 'milan' }))).toBe(true);
-    expect(await isGone(admin.get(pods, { namespace: 'shop', name: 'web' }))).toBe(true);
-    expect(await isGone(admin.get(leases, { namespace: 'kube-node-lease', name: 'milan' }))).toBe(true);
-    expect(world.borrowing.documents(world.id)).toEqual({});
-  },
-  TIMEOUT_MS,
-);
+test('with the agent and the provider dead, everything goes within the time that pods are given', async () => {
+  world.want(true);
+  await eventually('established', () => reported() === 'Established');
+  await addPod('web', 'milan');
+  world.agents.dead = true;
+  world.connected = false;
+  world.want(false);
+  await eventually('gone', async () => isGone(admin.get(advertisements, { name: world.id })));
+  expect(await isGone(admin.get(nodes, { name: 'milan' }))).toBe(true);
+  expect(await isGone(admin.get(pods, { namespace: 'shop', name: 'web' }))).toBe(true);
+  expect(await isGone(admin.get(leases, { namespace: 'kube-node-lease', name: 'milan' }))).toBe(true);
+  expect(world.borrowing.documents(world.id)).toEqual({});
+});

@@ -4,7 +4,6 @@ import { AGENTS, LauncherLab, RBAC, SYSTEM, account } from '../support/labs/laun
 
 /** Requests of the `cluster` role that a real API server refuses although its rights alone would permit them. */
 
-const TIMEOUT_MS = 180_000;
 const B = 'b'.repeat(26);
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 
@@ -14,9 +13,9 @@ beforeAll(async () => {
   lab = await LauncherLab.up();
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'paris' } };
   await lab.admin('POST', '/api/v1/nodes', node);
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 describe('the cluster role', () => {
   const binding = (

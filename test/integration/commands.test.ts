@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { mainModule } from '../../lab/own-program.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { announcementData } from '../../src/api/own-announcement.ts';
@@ -17,8 +17,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 /** The commands for people as people run them, on a real API server; the cluster role is played by the test. */
 
 // Each command is a program of its own to start.
-const TIMEOUT_MS = 180_000;
-jest.setTimeout(TIMEOUT_MS);
 const NAMESPACE = 'tributary-system';
 const [MILAN, HOME] = ['milan'.padEnd(26, 'a'), 'home'.padEnd(26, 'c')];
 const NOW = '2026-01-01T00:00:00Z';
@@ -36,11 +34,11 @@ beforeAll(async () => {
     metadata: { namespace: NAMESPACE, name: 'tributary-announcement' },
     data: announcementData(own),
   });
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await client?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 interface Ended {
   code: number | null;

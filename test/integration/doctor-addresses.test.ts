@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { binaries } from '../../lab/binaries.ts';
 import { type Tunnel, tunnels } from '../../src/api/tunnel.ts';
@@ -11,7 +11,6 @@ import { short } from '../support/long.ts';
 
 /** Addresses as which a peer is seen, and networks of an office: two whole peerings with gateways and real tunnels. */
 
-jest.setTimeout(300_000);
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`the doctor is not tested on addresses: ${problem}\n`);
 /** Routes are read every 30 s. What it finds is tested on objects by test/unit/doctor. */

@@ -10,7 +10,6 @@ import { FAR_GATEWAY, RolesLab, type RolesNode, type RolesSide } from './support
 
 /** Faults of tunnels: found by the doctor, and repaired by what it says. */
 
-const TIMEOUT_MS = 300_000;
 const HOME = 'home'.padEnd(26, 'a');
 const AWAY = 'away'.padEnd(26, 'b');
 const NARROW = 1400;
@@ -48,11 +47,11 @@ describeInLab('the doctor and tunnels', () => {
     await home.tunnelTo(AWAY, theirs);
     await away.tunnelTo(HOME, ours);
     await isWell();
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     await lab?.down();
     doctor?.gone();
-  }, TIMEOUT_MS);
+  });
 
   const at = ({ cluster }: RolesSide): string => cluster.kubeconfig;
   async function isWell(): Promise<void> {
@@ -83,114 +82,94 @@ describeInLab('the doctor and tunnels', () => {
   const DROP = 'udp dport 51820 drop';
   const VXLAN_DROP = 'udp dport 7482 drop';
 
-  test(
-    'UDP is blocked both ways',
-    async () => {
-      await wall(home.node(0), { input: DROP, output: DROP });
-      const finding = await doctor.finds(at(home), { check: 'tunnels', says: /NoHandshake/u });
-      await letThrough(home.node(0), finding);
-      await isWell();
-    },
-    TIMEOUT_MS,
-  );
+  test('UDP is blocked both ways', async () => {
+    await wall(home.node(0), { input: DROP, output: DROP });
+    const finding = await doctor.finds(at(home), { check: 'tunnels', says: /NoHandshake/u });
+    await letThrough(home.node(0), finding);
+    await isWell();
+  });
 
-  test(
-    'UDP is blocked one way: each side says which',
-    async () => {
-      await wall(home.node(0), { output: DROP });
-      const finding = await doctor.finds(at(home), { check: 'tunnels', says: /NoAnswer|PacketsOneWay/u });
-      expect(finding.remedy).toContain('packets of the peer arrive, ours do not');
-      await doctor.finds(at(away), { check: 'tunnels', says: /NoHandshake/u });
-      await letThrough(home.node(0), finding);
-      await isWell();
-    },
-    TIMEOUT_MS,
-  );
+  test('UDP is blocked one way: each side says which', async () => {
+    await wall(home.node(0), { output: DROP });
+    const finding = await doctor.finds(at(home), { check: 'tunnels', says: /NoAnswer|PacketsOneWay/u });
+    expect(finding.remedy).toContain('packets of the peer arrive, ours do not');
+    await doctor.finds(at(away), { check: 'tunnels', says: /NoHandshake/u });
+    await letThrough(home.node(0), finding);
+    await isWell();
+  });
 
-  test(
-    'VXLAN is dropped between the nodes of one cluster, though the tunnel is well',
-    async () => {
-      const [one, two] = [home.node(0), home.node(1)];
-      const reaches = async (node: RolesNode): Promise<boolean> =>
-        node.run(['busybox', 'ping', '-c', '1', '-W', '1', FAR_GATEWAY]).then(
-          () => true,
-          () => false,
-        );
-      await doctor.isContent(at(home), { check: 'overlay' });
-      await eventually('both nodes reach the peer', async () => (await reaches(one)) && reaches(two));
-      await wall(two, { input: VXLAN_DROP, output: VXLAN_DROP });
-      const finding = await doctor.finds(at(home), { check: 'overlay', says: /no answer/u });
-      expect(finding.tried).toBe('VXLAN between node h1 of the gateway and node h2');
-      expect([await reaches(one), await reaches(two)]).toEqual([true, false]);
-      await doctor.isContent(at(home), { check: 'tunnels' });
-      await letThrough(two, finding);
-      await doctor.isContent(at(home), { check: 'overlay' });
-      await eventually('the node reaches the peer again', async () => reaches(two));
-      // One way is enough to be found.
-      await wall(one, { output: VXLAN_DROP });
-      await letThrough(one, await doctor.finds(at(home), { check: 'overlay', says: /no answer/u }));
-      await doctor.isContent(at(home), { check: 'overlay' });
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    'the MTU is too large for the path',
-    async () => {
-      const one = home.node(0);
-      await doctor.isContent(at(home), { check: 'mtu' });
-      await lab.narrow(one, NARROW);
-      const { remedy = '' } = await doctor.finds(at(home), {
-        check: 'mtu',
-        level: 'warning',
-        says: /^13\d\d bytes/u,
-      });
-      const [, mtu = ''] = /--tunnel-mtu (\d+)/u.exec(remedy) ?? [];
-      for (const side of [home, away]) {
-        const node = side.node(0);
-        await node.kill('gateway');
-        node.start('gateway', '--probe-seconds', '1', '--tunnel-mtu', mtu);
-      }
-      for (const node of [...home.nodes, ...away.nodes]) {
-        await node.kill('node');
-        node.start('node', '--tunnel-mtu', mtu);
-      }
-      await doctor.isContent(at(home), { check: 'mtu' });
-      await lab.narrow(one, 1500);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    'the node of the gateway has died',
-    async () => {
-      const [one, two] = [home.node(0), home.node(1)];
-      const { client } = home;
-      const gateway = { namespace: 'tributary-network', name: 'tributary-gateway' };
-      const labels = { app: 'gateway' };
-      await client.create(namespaces, { metadata: { name: gateway.namespace } });
-      await client.create(deployments, {
-        metadata: gateway,
-        spec: {
-          replicas: 1,
-          selector: { matchLabels: labels },
-          template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'example/none' }] } },
-        },
-      });
-      await client.create(nodes, { metadata: { name: one.name } });
-      await Promise.all((['gateway', 'node', 'wireguard', 'relay'] as const).map(async (it) => one.kill(it)));
-      await one.run(['ip', 'link', 'set', 'eth0', 'down']);
-      const finding = await doctor.finds(at(home), { check: 'agents', says: /node h1 is not Ready/u });
-      await doctor.follow(at(home), finding);
-      // The test stands for scheduler and kubelet.
-      expect((await client.get(deployments, gateway)).spec?.replicas).toBe(2);
-      two.start('gateway', '--probe-seconds', '1');
-      await doctor.isContent(at(home), { check: 'agents', about: /Lease/u });
-      await eventually(
-        'ready by the other',
-        async () => (await home.tunnel(AWAY)).status?.connection?.gateway === 'h2',
+  test('VXLAN is dropped between the nodes of one cluster, though the tunnel is well', async () => {
+    const [one, two] = [home.node(0), home.node(1)];
+    const reaches = async (node: RolesNode): Promise<boolean> =>
+      node.run(['busybox', 'ping', '-c', '1', '-W', '1', FAR_GATEWAY]).then(
+        () => true,
+        () => false,
       );
-    },
-    TIMEOUT_MS,
-  );
+    await doctor.isContent(at(home), { check: 'overlay' });
+    await eventually('both nodes reach the peer', async () => (await reaches(one)) && reaches(two));
+    await wall(two, { input: VXLAN_DROP, output: VXLAN_DROP });
+    const finding = await doctor.finds(at(home), { check: 'overlay', says: /no answer/u });
+    expect(finding.tried).toBe('VXLAN between node h1 of the gateway and node h2');
+    expect([await reaches(one), await reaches(two)]).toEqual([true, false]);
+    await doctor.isContent(at(home), { check: 'tunnels' });
+    await letThrough(two, finding);
+    await doctor.isContent(at(home), { check: 'overlay' });
+    await eventually('the node reaches the peer again', async () => reaches(two));
+    // One way is enough to be found.
+    await wall(one, { output: VXLAN_DROP });
+    await letThrough(one, await doctor.finds(at(home), { check: 'overlay', says: /no answer/u }));
+    await doctor.isContent(at(home), { check: 'overlay' });
+  });
+
+  test('the MTU is too large for the path', async () => {
+    const one = home.node(0);
+    await doctor.isContent(at(home), { check: 'mtu' });
+    await lab.narrow(one, NARROW);
+    const { remedy = '' } = await doctor.finds(at(home), {
+      check: 'mtu',
+      level: 'warning',
+      says: /^13\d\d bytes/u,
+    });
+    const [, mtu = ''] = /--tunnel-mtu (\d+)/u.exec(remedy) ?? [];
+    for (const side of [home, away]) {
+      const node = side.node(0);
+      await node.kill('gateway');
+      node.start('gateway', '--probe-seconds', '1', '--tunnel-mtu', mtu);
+    }
+    for (const node of [...home.nodes, ...away.nodes]) {
+      await node.kill('node');
+      node.start('node', '--tunnel-mtu', mtu);
+    }
+    await doctor.isContent(at(home), { check: 'mtu' });
+    await lab.narrow(one, 1500);
+  });
+
+  test('the node of the gateway has died', async () => {
+    const [one, two] = [home.node(0), home.node(1)];
+    const { client } = home;
+    const gateway = { namespace: 'tributary-network', name: 'tributary-gateway' };
+    const labels = { app: 'gateway' };
+    await client.create(namespaces, { metadata: { name: gateway.namespace } });
+    await client.create(deployments, {
+      metadata: gateway,
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'example/none' }] } },
+      },
+    });
+    await client.create(nodes, { metadata: { name: one.name } });
+    await Promise.all((['gateway', 'node', 'wireguard', 'relay'] as const).map(async (it) => one.kill(it)));
+    await one.run(['ip', 'link', 'set', 'eth0', 'down']);
+    const finding = await doctor.finds(at(home), { check: 'agents', says: /node h1 is not Ready/u });
+    await doctor.follow(at(home), finding);
+    // The test stands for scheduler and kubelet.
+    expect((await client.get(deployments, gateway)).spec?.replicas).toBe(2);
+    two.start('gateway', '--probe-seconds', '1');
+    await doctor.isContent(at(home), { check: 'agents', about: /Lease/u });
+    await eventually(
+      'ready by the other',
+      async () => (await home.tunnel(AWAY)).status?.connection?.gateway === 'h2',
+    );
+  });
 });

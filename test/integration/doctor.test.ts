@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { run } from '../../lab/run.ts';
 import { supportBundleCommand } from '../../src/cli/doctor/support-bundle.ts';
@@ -32,7 +32,6 @@ import { type City, PeeringLab, peeringLabProblem, say, until } from '../support
  * roles run as processes here, so that "start it again" starts the process. Faults of tunnels: doctor-network.test.ts.
  */
 
-jest.setTimeout(180_000);
 const SYSTEM = 'tributary-system';
 const TEN_MINUTES_MS = 600_000;
 const OPTIONS = { 'pod-cidr': '10.244.0.0/16' };

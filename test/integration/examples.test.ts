@@ -13,7 +13,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** Each folder of examples/, as people apply and delete it, on a real API server with our kinds and policies. */
 
-const TIMEOUT_MS = 180_000;
 const WARN = 'pod-security.kubernetes.io/warn=restricted';
 
 let lab: RightsCluster;
@@ -23,9 +22,9 @@ beforeAll(async () => {
   ({ kubectl } = await binaries(undefined, ['kubectl']));
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'example/none:1']));
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 /** What it prints, and its warnings. Throws where it fails. */
 function run(...args: string[]): { lines: string[]; warnings: string[] } {
@@ -49,32 +48,24 @@ function makeStrict({ objects }: Example): void {
   }
 }
 
-test.each(EXAMPLES)(
-  '$path is taken without a warning, is there, and is deleted',
-  (example) => {
-    const { path, objects } = example;
-    makeStrict(example);
-    const { warnings } = run('apply', '-k', path);
-    // That the namespace was made before.
-    expect(warnings.filter((line) => !line.includes('kubectl.kubernetes.io/last-applied'))).toEqual([]);
-    // As kind.group/name.
-    const there = run('get', '-k', path, '-o', 'name').lines.map((line) => line.slice(line.indexOf('/') + 1));
-    expect(there.toSorted()).toEqual(objects.map(({ metadata }) => metadata.name).toSorted());
-    expect(run('delete', '-k', path, '--wait=false').lines).toHaveLength(objects.length);
-  },
-  TIMEOUT_MS,
-);
+test.each(EXAMPLES)('$path is taken without a warning, is there, and is deleted', (example) => {
+  const { path, objects } = example;
+  makeStrict(example);
+  const { warnings } = run('apply', '-k', path);
+  // That the namespace was made before.
+  expect(warnings.filter((line) => !line.includes('kubectl.kubernetes.io/last-applied'))).toEqual([]);
+  // As kind.group/name.
+  const there = run('get', '-k', path, '-o', 'name').lines.map((line) => line.slice(line.indexOf('/') + 1));
+  expect(there.toSorted()).toEqual(objects.map(({ metadata }) => metadata.name).toSorted());
+  expect(run('delete', '-k', path, '--wait=false').lines).toHaveLength(objects.length);
+});
 
-test(
-  'nothing of them is left',
-  async () => {
-    for (const { path } of EXAMPLES) {
-      const left = (): string[] => run('get', '-k', path, '--ignore-not-found', '-o', 'name').lines;
-      await eventually(`${path} is gone`, () => Promise.resolve(left().length === 0), 60_000);
-    }
-  },
-  TIMEOUT_MS,
-);
+test('nothing of them is left', async () => {
+  for (const { path } of EXAMPLES) {
+    const left = (): string[] => run('get', '-k', path, '--ignore-not-found', '-o', 'name').lines;
+    await eventually(`${path} is gone`, () => Promise.resolve(left().length === 0), 60_000);
+  }
+});
 
 test('a pod that such a provider would refuse is warned of', () => {
   const name = 'strict';

@@ -14,7 +14,6 @@ import { seeded, type Chance } from '../support/seed.ts';
  * not work.
  */
 
-const TIMEOUT_MS = 300_000;
 /** Less than a test may take, so that it says what it has waited for. */
 const WAIT_MS = 120_000;
 const REPLICAS = 20;
@@ -24,8 +23,8 @@ const LONGEST_LIFE_MS = 3_000;
 let lab: AgentLab;
 beforeAll(async () => {
   lab = await AgentLab.up();
-}, TIMEOUT_MS);
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+});
+afterAll(async () => lab?.down());
 
 const deployment = (image: string): KubeObject => webDeployment(image, REPLICAS);
 
@@ -117,11 +116,8 @@ async function rollOutWhileKilled(chance: Chance): Promise<void> {
   expect(await bodies()).toEqual(before);
 }
 
-test(
-  `killed ${KILLS} times at random during two rollouts of ${REPLICAS}: one body each, and none restarted`,
-  async () => seeded(rollOutWhileKilled),
-  TIMEOUT_MS,
-);
+test(`killed ${KILLS} times at random during two rollouts of ${REPLICAS}: one body each, and none restarted`, async () =>
+  seeded(rollOutWhileKilled));
 
 test.each([1, 2, 3])(
   'started cold while the foreign API server fails and then lists nothing: nothing is deleted (%i)',
@@ -155,7 +151,6 @@ test.each([1, 2, 3])(
     expect((await lab.pods('home')).map(({ metadata }) => metadata.uid).toSorted()).toEqual(here);
     lab.proxy.calm();
   },
-  TIMEOUT_MS,
 );
 
 test.each([
@@ -177,24 +172,20 @@ test.each([
     'ForeignClusterReachable',
     'ForeignClusterUnreachable',
   ],
-])(
-  '%s: said by the VirtualNode and its Node, and nothing is lost',
-  async (_what, spoil, type, reason) => {
-    const before = await bodies();
-    await lab.use(spoil(lab.kubeconfig));
-    await eventually(reason, async () => (await lab.condition(type))?.reason === reason, WAIT_MS);
-    expect(await lab.condition(type)).toMatchObject({ status: 'False' });
-    expect(await lab.condition('Ready')).toMatchObject({ status: 'False', reason });
-    // The Node is another object, with writes of its own.
-    await eventually('the Node says so, too', async () => {
-      const { status } = await lab.home.get(nodes, { name: NODE });
-      const ready = status?.conditions?.find((it) => it.type === 'Ready');
-      return ready?.status === 'False' && ready.reason === reason;
-    });
-    expect(JSON.stringify(await lab.condition(type))).not.toContain('token');
-    await lab.use(lab.kubeconfig);
-    await lab.ready();
-    expect(await bodies()).toEqual(before);
-  },
-  TIMEOUT_MS,
-);
+])('%s: said by the VirtualNode and its Node, and nothing is lost', async (_what, spoil, type, reason) => {
+  const before = await bodies();
+  await lab.use(spoil(lab.kubeconfig));
+  await eventually(reason, async () => (await lab.condition(type))?.reason === reason, WAIT_MS);
+  expect(await lab.condition(type)).toMatchObject({ status: 'False' });
+  expect(await lab.condition('Ready')).toMatchObject({ status: 'False', reason });
+  // The Node is another object, with writes of its own.
+  await eventually('the Node says so, too', async () => {
+    const { status } = await lab.home.get(nodes, { name: NODE });
+    const ready = status?.conditions?.find((it) => it.type === 'Ready');
+    return ready?.status === 'False' && ready.reason === reason;
+  });
+  expect(JSON.stringify(await lab.condition(type))).not.toContain('token');
+  await lab.use(lab.kubeconfig);
+  await lab.ready();
+  expect(await bodies()).toEqual(before);
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LABEL_OFFLOAD } from '../../src/api/names.ts';
 import {
   type NamespaceOffloading,
@@ -15,8 +15,6 @@ import { short } from '../support/long.ts';
 
 /** Pods that come into being with their namespace, and pods that were there before, as whole processes over real API servers. */
 
-const TIMEOUT_MS = 300_000;
-jest.setTimeout(TIMEOUT_MS);
 const VERSION = 'tributary.dev/v1alpha1';
 const FILES = short('files with a namespace and its pods', { short: 4, long: 25 });
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 
 import { binaries } from '../../lab/binaries.ts';
@@ -20,7 +20,6 @@ import { defaultValues, type InstallValues, VALUES } from '../../src/deploy/inst
 
 /** The chart, with the real helm. What it renders is what the program installs. */
 
-jest.setTimeout(180_000);
 const run = promisify(execFile);
 const CHART = join(import.meta.dirname, '..', '..', 'deploy', 'chart');
 const IMAGE = 'tributary:1';

@@ -20,7 +20,6 @@ import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
  * recreated.
  */
 
-const TIMEOUT_MS = 180_000;
 const LEASE = { namespace: 'tenant', name: HOME_LEASE };
 /** As short as the provider's policy permits, so that the home soon counts as away. */
 const DURATION_S = 10;
@@ -43,12 +42,12 @@ beforeAll(async () => {
   await lab.foreign.create(leases, { metadata: LEASE, spec: { leaseDurationSeconds: DURATION_S } });
   await lab.start({ kubeconfig });
   await lab.ready();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await lab?.down();
   await way?.close();
   rmSync(folder, { recursive: true, force: true });
-}, TIMEOUT_MS);
+});
 
 const read = async (side: 'home' | 'foreign', name: string): Promise<Pod> =>
   lab[side].get(pods, { namespace: side === 'home' ? 'shop' : 'tenant', name });
@@ -99,86 +98,74 @@ const RECREATED = { [ANNOTATION_RECREATED]: '{"count":2,"restarts":{"main":5}}' 
 const restarts = async (name: string): Promise<number | undefined> =>
   (await read('home', name)).status?.containerStatuses?.[0]?.restartCount;
 
-test(
-  'the Lease is renewed while the agent runs',
-  async () => {
-    await eventually('found', async () => (await renewedAt()) > 0);
-    const first = await renewedAt();
-    await eventually('renewed', async () => (await renewedAt()) > first);
-    const { spec } = await lab.foreign.get(leases, LEASE);
-    expect(spec).toMatchObject({
-      holderIdentity: expect.stringMatching(new RegExp(`^${NODE} [0-9a-f-]{8}\\.[0-9]+$`, 'u')),
-      leaseDurationSeconds: DURATION_S,
-    });
-  },
-  TIMEOUT_MS,
-);
+test('the Lease is renewed while the agent runs', async () => {
+  await eventually('found', async () => (await renewedAt()) > 0);
+  const first = await renewedAt();
+  await eventually('renewed', async () => (await renewedAt()) > first);
+  const { spec } = await lab.foreign.get(leases, LEASE);
+  expect(spec).toMatchObject({
+    holderIdentity: expect.stringMatching(new RegExp(`^${NODE} [0-9a-f-]{8}\\.[0-9]+$`, 'u')),
+    leaseDurationSeconds: DURATION_S,
+  });
+});
 
-test(
-  'what was made anew while home was away is taken for what it was',
-  async () => {
-    const before = [await run('web'), await run('late'), await run('work', { restartPolicy: 'Never' })];
-    expect((await read('foreign', 'web')).metadata.annotations?.[ANNOTATION_WHEN_LOST]).toBe('WhenFenced');
-    await lab.kill();
-    const last = await renewedAt();
-    const late = await take('late');
-    await put(await take('web'), RECREATED);
-    const ended = { name: 'main', image: 'web:1', imageID: '', ready: false, restartCount: 0 };
-    await put(
-      await take('work'),
-      { [ANNOTATION_RESULT]: 'true' },
-      {
-        phase: 'Succeeded',
-        containerStatuses: [{ ...ended, state: { terminated: { exitCode: 0, reason: 'Completed' } } }],
-      },
-    );
-    await eventually('lapsed', () => Date.now() - last > DURATION_S * 1000 + 1000);
-    expect(await renewedAt()).toBe(last);
-    const made = [await read('foreign', 'web'), await read('foreign', 'work')];
+test('what was made anew while home was away is taken for what it was', async () => {
+  const before = [await run('web'), await run('late'), await run('work', { restartPolicy: 'Never' })];
+  expect((await read('foreign', 'web')).metadata.annotations?.[ANNOTATION_WHEN_LOST]).toBe('WhenFenced');
+  await lab.kill();
+  const last = await renewedAt();
+  const late = await take('late');
+  await put(await take('web'), RECREATED);
+  const ended = { name: 'main', image: 'web:1', imageID: '', ready: false, restartCount: 0 };
+  await put(
+    await take('work'),
+    { [ANNOTATION_RESULT]: 'true' },
+    {
+      phase: 'Succeeded',
+      containerStatuses: [{ ...ended, state: { terminated: { exitCode: 0, reason: 'Completed' } } }],
+    },
+  );
+  await eventually('lapsed', () => Date.now() - last > DURATION_S * 1000 + 1000);
+  expect(await renewedAt()).toBe(last);
+  const made = [await read('foreign', 'web'), await read('foreign', 'work')];
 
-    await lab.start({ kubeconfig });
-    await eventually('home shows itself', async () => (await renewedAt()) > last);
-    await put(late, RECREATED);
+  await lab.start({ kubeconfig });
+  await eventually('home shows itself', async () => (await renewedAt()) > last);
+  await put(late, RECREATED);
 
-    await eventually('the first is adopted', async () => (await restarts('web')) === 5);
-    await eventually('the one that came late, too', async () => (await restarts('late')) === 5);
-    await eventually('the result is home', async () => (await phase('home', 'work')) === 'Succeeded');
-    for (const { metadata, status } of before) {
-      const now = await read('home', metadata.name);
-      expect(now.metadata.uid).toBe(metadata.uid);
-      expect(now.status?.startTime).toBe(status?.startTime);
-      expect((await read('foreign', metadata.name)).metadata.labels?.[LABEL_HOME_UID]).toBe(metadata.uid);
-    }
-    const web = await read('home', 'web');
-    expect(web.status?.phase).toBe('Running');
-    expect(web.status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('True');
-    expect(web.status?.podIP).toBe((await read('foreign', 'web')).status?.podIP);
-    // Nothing has been written in the foreign cluster.
-    for (const { metadata } of made) {
-      expect((await read('foreign', metadata.name)).metadata.resourceVersion).toBe(metadata.resourceVersion);
-    }
-    expect((await lab.pods('foreign')).map(({ metadata }) => metadata.name)).toEqual(['late', 'web', 'work']);
-    const told = async (): Promise<string[]> => {
-      const { body } = await lab.homeCluster.api.call('GET', '/api/v1/namespaces/shop/events');
-      return (JSON.parse(body) as { items: { reason: string }[] }).items.map(({ reason }) => reason);
-    };
-    await eventually('told', async () => (await told()).includes('Recreated'));
-    expect(await told()).not.toContain('RemotePodLost');
-  },
-  TIMEOUT_MS,
-);
+  await eventually('the first is adopted', async () => (await restarts('web')) === 5);
+  await eventually('the one that came late, too', async () => (await restarts('late')) === 5);
+  await eventually('the result is home', async () => (await phase('home', 'work')) === 'Succeeded');
+  for (const { metadata, status } of before) {
+    const now = await read('home', metadata.name);
+    expect(now.metadata.uid).toBe(metadata.uid);
+    expect(now.status?.startTime).toBe(status?.startTime);
+    expect((await read('foreign', metadata.name)).metadata.labels?.[LABEL_HOME_UID]).toBe(metadata.uid);
+  }
+  const web = await read('home', 'web');
+  expect(web.status?.phase).toBe('Running');
+  expect(web.status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('True');
+  expect(web.status?.podIP).toBe((await read('foreign', 'web')).status?.podIP);
+  // Nothing has been written in the foreign cluster.
+  for (const { metadata } of made) {
+    expect((await read('foreign', metadata.name)).metadata.resourceVersion).toBe(metadata.resourceVersion);
+  }
+  expect((await lab.pods('foreign')).map(({ metadata }) => metadata.name)).toEqual(['late', 'web', 'work']);
+  const told = async (): Promise<string[]> => {
+    const { body } = await lab.homeCluster.api.call('GET', '/api/v1/namespaces/shop/events');
+    return (JSON.parse(body) as { items: { reason: string }[] }).items.map(({ reason }) => reason);
+  };
+  await eventually('told', async () => (await told()).includes('Recreated'));
+  expect(await told()).not.toContain('RemotePodLost');
+});
 
-test(
-  'while the home’s own API server does not answer, the Lease lapses, though the agent lives',
-  async () => {
-    way.silence();
-    // The Node’s Lease at home counts for 20 s.
-    await eventually('lapsed', async () => Date.now() - (await renewedAt()) > (DURATION_S + 2) * 1000);
-    const last = await renewedAt();
-    way.restore();
-    way.cut();
-    await eventually('renewed', async () => (await renewedAt()) > last);
-    await lab.ready();
-  },
-  TIMEOUT_MS,
-);
+test('while the home’s own API server does not answer, the Lease lapses, though the agent lives', async () => {
+  way.silence();
+  // The Node’s Lease at home counts for 20 s.
+  await eventually('lapsed', async () => Date.now() - (await renewedAt()) > (DURATION_S + 2) * 1000);
+  const last = await renewedAt();
+  way.restore();
+  way.cut();
+  await eventually('renewed', async () => (await renewedAt()) > last);
+  await lab.ready();
+});

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 
 import { mainModule } from '../../lab/own-program.ts';
@@ -21,7 +21,6 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** Installing, changing and removing Tributary on a real API server, whose nodes pretend to run pods. */
 
-jest.setTimeout(180_000);
 const IMAGE = 'tributary:1';
 const GROUP = '/apis/tributary.dev/v1alpha1';
 

@@ -17,7 +17,6 @@ import type { PlanePod, PlaneSpace } from '../support/network/plane-node.ts';
 
 /** What a guest reaches of a cluster in layouts that are common elsewhere: packets that are tried, under the lab's enforcer. */
 
-const TIMEOUT_MS = 180_000;
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`isolation is not tried by packets: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;
@@ -90,38 +89,34 @@ describeInLab('a guest', () => {
     const all = [...Object.values(CLOSED), ...Object.values(OPEN)];
     await router.ip(...all.map((address) => `addr add ${address}/32 dev br0`));
     await router.serve();
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     await router?.endPrograms();
     await lab?.down();
-  }, TIMEOUT_MS);
+  });
 
-  test(
-    'reaches the outside, and neither nodes nor API servers nor networks of ours, by whichever address',
-    async () => {
-      const everywhere = { ...CLOSED, ...OPEN };
-      await eventually('all answer without a policy', async () => {
-        const found = await reached(everywhere);
-        return found.length === Object.keys(everywhere).length;
-      });
-      const script = compile(
-        {
-          pods: [
-            {
-              metadata: { namespace: GUEST },
-              spec: { nodeName: 'i1', containers: [] },
-              status: { podIP: guest.address },
-            },
-          ],
-          namespaces: [{ metadata: { name: GUEST } }],
-          policies: policies(),
-        },
-        'i1',
-      );
-      const [host] = lab.clusters[0]?.nodes ?? [];
-      await host?.nft(script);
-      expect(await reached(everywhere)).toEqual(Object.keys(OPEN));
-    },
-    TIMEOUT_MS,
-  );
+  test('reaches the outside, and neither nodes nor API servers nor networks of ours, by whichever address', async () => {
+    const everywhere = { ...CLOSED, ...OPEN };
+    await eventually('all answer without a policy', async () => {
+      const found = await reached(everywhere);
+      return found.length === Object.keys(everywhere).length;
+    });
+    const script = compile(
+      {
+        pods: [
+          {
+            metadata: { namespace: GUEST },
+            spec: { nodeName: 'i1', containers: [] },
+            status: { podIP: guest.address },
+          },
+        ],
+        namespaces: [{ metadata: { name: GUEST } }],
+        policies: policies(),
+      },
+      'i1',
+    );
+    const [host] = lab.clusters[0]?.nodes ?? [];
+    await host?.nft(script);
+    expect(await reached(everywhere)).toEqual(Object.keys(OPEN));
+  });
 });

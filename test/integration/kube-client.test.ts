@@ -16,7 +16,6 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** The client, the informer and what uses them, against a real API server. */
 
-const TIMEOUT_MS = 180_000;
 const NAMESPACE = 'contract';
 const serviceAccounts = namespaced<KubeObject>('/v1', 'ServiceAccount');
 
@@ -35,13 +34,13 @@ beforeAll(async () => {
       () => false,
     ),
   );
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await client?.close();
   cluster?.api.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 describe('the contract', () => {
   describeKubeClient({ client: () => client, namespace: () => NAMESPACE });
@@ -87,43 +86,35 @@ test('an informer sees a burst of creations and deletions, and each once', async
   expect(cache.size).toBe(0);
 });
 
-test(
-  'an informer outlives the killing of its API server and misses nothing',
-  async () => {
-    const cache = await informer();
-    await make('before');
-    await eventually('before', () => cache.get(`${NAMESPACE}/before`) !== undefined);
-    const server = cluster.daemon('kube-apiserver');
-    await server.kill();
-    await eventually('lost contact', () => cache.contact.failingSince !== undefined);
-    expect(cache.get(`${NAMESPACE}/before`)).toBeDefined();
-    await server.restart();
-    await eventually('the API server', () =>
-      make('after').then(
-        () => true,
-        () => false,
-      ),
-    );
-    await eventually('after', () => cache.get(`${NAMESPACE}/after`) !== undefined);
-    expect(cache.contact.failingSince).toBeUndefined();
-  },
-  TIMEOUT_MS,
-);
+test('an informer outlives the killing of its API server and misses nothing', async () => {
+  const cache = await informer();
+  await make('before');
+  await eventually('before', () => cache.get(`${NAMESPACE}/before`) !== undefined);
+  const server = cluster.daemon('kube-apiserver');
+  await server.kill();
+  await eventually('lost contact', () => cache.contact.failingSince !== undefined);
+  expect(cache.get(`${NAMESPACE}/before`)).toBeDefined();
+  await server.restart();
+  await eventually('the API server', () =>
+    make('after').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await eventually('after', () => cache.get(`${NAMESPACE}/after`) !== undefined);
+  expect(cache.contact.failingSince).toBeUndefined();
+});
 
-test(
-  'an API server that hangs is noticed before its connections break, and resumed from when it runs again',
-  async () => {
-    const cache = await informer();
-    const server = cluster.daemon('kube-apiserver');
-    server.stop();
-    // Nothing else would detect it: the kernel keeps such a connection for hours.
-    await eventually('lost contact', () => cache.contact.failingSince !== undefined);
-    server.cont();
-    await make('resumed');
-    await eventually('resumed', () => cache.get(`${NAMESPACE}/resumed`) !== undefined);
-  },
-  TIMEOUT_MS,
-);
+test('an API server that hangs is noticed before its connections break, and resumed from when it runs again', async () => {
+  const cache = await informer();
+  const server = cluster.daemon('kube-apiserver');
+  server.stop();
+  // Nothing else would detect it: the kernel keeps such a connection for hours.
+  await eventually('lost contact', () => cache.contact.failingSince !== undefined);
+  server.cont();
+  await make('resumed');
+  await eventually('resumed', () => cache.get(`${NAMESPACE}/resumed`) !== undefined);
+});
 
 test('a lease is renewed, and an event recorded', async () => {
   const options = { client, clock: systemClock, log: silentLogger };

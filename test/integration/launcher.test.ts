@@ -18,7 +18,6 @@ import { type Caller, printed } from '../support/labs/rights-cluster.ts';
 
 /** Agents started under the rights of the `cluster` role on a real API server, and what they may then do. */
 
-const TIMEOUT_MS = 180_000;
 const A = 'a'.repeat(26);
 const B = 'b'.repeat(26);
 const { signal } = new AbortController();
@@ -38,9 +37,9 @@ const podSpec = (nodeName: string): object => ({
 
 beforeAll(async () => {
   lab = await LauncherLab.up();
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 describe('agents of two foreign clusters', () => {
   let agentA: Caller;
@@ -51,7 +50,7 @@ describe('agents of two foreign clusters', () => {
     await lab.launcher.ensure(wanted(B, ['paris'], ['gone', 'web']), signal);
     agentA = await lab.cluster.as(account(A));
     await eventually('its rights hold', async () => (await makeNode('milan', true)).status === 201);
-  }, TIMEOUT_MS);
+  });
 
   /** Writes an object or its status, and tries again if a controller was faster. */
   const replaced = async (path: string): Promise<number> => {
@@ -170,34 +169,30 @@ describe('agents of two foreign clusters', () => {
     expect(await agentB('GET', '/api/v1/namespaces/web/secrets/password')).toMatchObject({ status: 200 });
   });
 
-  test(
-    'one that is removed leaves nothing, its token is worth nothing, and the other stays',
-    async () => {
-      await lab.launcher.remove(A, signal);
-      const selector = `labelSelector=tributary.dev/provider%3D${A}`;
-      for (const path of [
-        `/apis/apps/v1/deployments?${selector}`,
-        `/api/v1/pods?${selector}`,
-        `/api/v1/serviceaccounts?${selector}`,
-        `${RBAC}/roles?${selector}`,
-        `${RBAC}/rolebindings?${selector}`,
-      ]) {
-        const { items } = JSON.parse((await lab.admin('GET', path)).body) as { items: object[] };
-        expect({ path, items }).toEqual({ path, items: [] });
-      }
-      await eventually(
-        'its token is worth nothing',
-        async () => (await agentA('GET', '/api/v1/nodes/milan')).status === 401,
-      );
-      expect(
-        await lab.admin('GET', `/apis/apps/v1/namespaces/${AGENTS}/deployments/tributary-peer-${B}`),
-      ).toMatchObject({
-        status: 200,
-      });
-      await lab.launcher.remove(A, signal);
-    },
-    TIMEOUT_MS,
-  );
+  test('one that is removed leaves nothing, its token is worth nothing, and the other stays', async () => {
+    await lab.launcher.remove(A, signal);
+    const selector = `labelSelector=tributary.dev/provider%3D${A}`;
+    for (const path of [
+      `/apis/apps/v1/deployments?${selector}`,
+      `/api/v1/pods?${selector}`,
+      `/api/v1/serviceaccounts?${selector}`,
+      `${RBAC}/roles?${selector}`,
+      `${RBAC}/rolebindings?${selector}`,
+    ]) {
+      const { items } = JSON.parse((await lab.admin('GET', path)).body) as { items: object[] };
+      expect({ path, items }).toEqual({ path, items: [] });
+    }
+    await eventually(
+      'its token is worth nothing',
+      async () => (await agentA('GET', '/api/v1/nodes/milan')).status === 401,
+    );
+    expect(
+      await lab.admin('GET', `/apis/apps/v1/namespaces/${AGENTS}/deployments/tributary-peer-${B}`),
+    ).toMatchObject({
+      status: 200,
+    });
+    await lab.launcher.remove(A, signal);
+  });
 });
 
 describe('an agent under the account that was made for it', () => {
@@ -266,7 +261,7 @@ describe('an agent under the account that was made for it', () => {
       },
       signal,
     );
-  }, TIMEOUT_MS);
+  });
 
   afterAll(async () => {
     await agent?.stop();
@@ -279,55 +274,47 @@ describe('an agent under the account that was made for it', () => {
     ) === true;
   const POD = '/api/v1/namespaces/shop/pods/hello';
 
-  test(
-    'it follows the level of logs that is set in tributary-system',
-    async () => {
-      const { api } = lab.cluster.cluster;
-      for (const logLevel of ['info', null]) {
-        const path = `/api/v1/namespaces/${SYSTEM}/configmaps/tributary-settings`;
-        const settings = { data: { logLevel } };
-        const answer = await api.call('PATCH', path, settings, 'application/merge-patch+json');
-        expect(answer).toMatchObject({ status: 200 });
-        await eventually(`it logs at ${logLevel}`, () => sink.level === (logLevel ?? 'debug'));
-      }
-    },
-    TIMEOUT_MS,
-  );
+  test('it follows the level of logs that is set in tributary-system', async () => {
+    const { api } = lab.cluster.cluster;
+    for (const logLevel of ['info', null]) {
+      const path = `/api/v1/namespaces/${SYSTEM}/configmaps/tributary-settings`;
+      const settings = { data: { logLevel } };
+      const answer = await api.call('PATCH', path, settings, 'application/merge-patch+json');
+      expect(answer).toMatchObject({ status: 200 });
+      await eventually(`it logs at ${logLevel}`, () => sink.level === (logLevel ?? 'debug'));
+    }
+  });
 
-  test(
-    'has all the rights that it needs: Node, pod, its end, and its own',
-    async () => {
-      await eventually('the Node is Ready', ready);
-      await eventually(
-        'shop has its account',
-        async () => (await lab.shown('/api/v1/namespaces/shop/serviceaccounts/default')) !== undefined,
-      );
-      const pod = {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'hello' },
-        spec: podSpec('rome'),
-      };
-      expect(await lab.admin('POST', '/api/v1/namespaces/shop/pods', pod)).toMatchObject({ status: 201 });
-      const remote = '/api/v1/namespaces/rome-shop/pods/hello';
-      await eventually('it runs over there', async () => (await lab.shown(remote)) !== undefined);
-      await eventually(
-        'home shows that it runs',
-        async () => (await lab.shown<Shown>(POD))?.status?.phase === 'Running',
-      );
-      await lab.admin('DELETE', POD);
-      await eventually(
-        'it is gone on both sides',
-        async () => !(await lab.shown(POD)) && !(await lab.shown(remote)),
-      );
-      await lab.admin('DELETE', '/apis/tributary.dev/v1alpha1/virtualnodes/vn-rome');
-      await eventually('so is the Node', async () => (await lab.shown('/api/v1/nodes/rome')) === undefined);
-      // Matched as a whole word, because the number of a port may contain one of these.
-      const refused = lines.filter((line) => /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)));
-      expect(refused).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+  test('has all the rights that it needs: Node, pod, its end, and its own', async () => {
+    await eventually('the Node is Ready', ready);
+    await eventually(
+      'shop has its account',
+      async () => (await lab.shown('/api/v1/namespaces/shop/serviceaccounts/default')) !== undefined,
+    );
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'hello' },
+      spec: podSpec('rome'),
+    };
+    expect(await lab.admin('POST', '/api/v1/namespaces/shop/pods', pod)).toMatchObject({ status: 201 });
+    const remote = '/api/v1/namespaces/rome-shop/pods/hello';
+    await eventually('it runs over there', async () => (await lab.shown(remote)) !== undefined);
+    await eventually(
+      'home shows that it runs',
+      async () => (await lab.shown<Shown>(POD))?.status?.phase === 'Running',
+    );
+    await lab.admin('DELETE', POD);
+    await eventually(
+      'it is gone on both sides',
+      async () => !(await lab.shown(POD)) && !(await lab.shown(remote)),
+    );
+    await lab.admin('DELETE', '/apis/tributary.dev/v1alpha1/virtualnodes/vn-rome');
+    await eventually('so is the Node', async () => (await lab.shown('/api/v1/nodes/rome')) === undefined);
+    // Matched as a whole word, because the number of a port may contain one of these.
+    const refused = lines.filter((line) => /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)));
+    expect(refused).toEqual([]);
+  });
 });
 
 describe('one agent of all, with a provider whose API server never ends an answer', () => {
@@ -336,7 +323,7 @@ describe('one agent of all, with a provider whose API server never ends an answe
 
   beforeAll(async () => {
     agent = await SharedAgent.start(lab, { well: WELL, ill: ILL });
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => agent?.stop());
 
   const ready = async (node: string): Promise<string | undefined> =>
@@ -344,34 +331,29 @@ describe('one agent of all, with a provider whose API server never ends an answe
       ({ type }) => type === 'Ready',
     )?.status;
 
-  test(
-    'serves the others, and those only that are labelled for it, within its rights',
-    async () => {
-      await eventually(
-        'the Node of the one that is well is Ready',
-        async () => (await ready('oslo')) === 'True',
-      );
-      await eventually('the other one has a Node', async () => (await ready('ghost')) === 'False');
-      const body = { metadata: { name: 'away' }, spec: podSpec('oslo') };
-      await lab.admin('POST', '/api/v1/namespaces/shop/pods', body);
-      await eventually(
-        'its pod runs',
-        async () =>
-          (await lab.shown<Shown>('/api/v1/namespaces/shop/pods/away'))?.status?.phase === 'Running',
-      );
-      await lab.admin('DELETE', '/api/v1/namespaces/shop/pods/away');
-      await agent.label('oslo', null);
-      await eventually('it lets go', async () => (await ready('oslo')) === 'False');
-      await agent.label('oslo', 'peers');
-      await eventually('it serves again', async () => (await ready('oslo')) === 'True');
-      await lab.admin('DELETE', '/apis/tributary.dev/v1alpha1/virtualnodes/vn-ghost');
-      await eventually('the other Node is gone', async () => (await ready('ghost')) === undefined);
-      expect(await ready('oslo')).toBe('True');
-      const refused = agent.process.lines.filter((line) =>
-        /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)),
-      );
-      expect(refused).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+  test('serves the others, and those only that are labelled for it, within its rights', async () => {
+    await eventually(
+      'the Node of the one that is well is Ready',
+      async () => (await ready('oslo')) === 'True',
+    );
+    await eventually('the other one has a Node', async () => (await ready('ghost')) === 'False');
+    const body = { metadata: { name: 'away' }, spec: podSpec('oslo') };
+    await lab.admin('POST', '/api/v1/namespaces/shop/pods', body);
+    await eventually(
+      'its pod runs',
+      async () => (await lab.shown<Shown>('/api/v1/namespaces/shop/pods/away'))?.status?.phase === 'Running',
+    );
+    await lab.admin('DELETE', '/api/v1/namespaces/shop/pods/away');
+    await agent.label('oslo', null);
+    await eventually('it lets go', async () => (await ready('oslo')) === 'False');
+    await agent.label('oslo', 'peers');
+    await eventually('it serves again', async () => (await ready('oslo')) === 'True');
+    await lab.admin('DELETE', '/apis/tributary.dev/v1alpha1/virtualnodes/vn-ghost');
+    await eventually('the other Node is gone', async () => (await ready('ghost')) === undefined);
+    expect(await ready('oslo')).toBe('True');
+    const refused = agent.process.lines.filter((line) =>
+      /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)),
+    );
+    expect(refused).toEqual([]);
+  });
 });

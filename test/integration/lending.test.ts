@@ -27,7 +27,6 @@ import { RightsCluster, printed, type Caller } from '../support/labs/rights-clus
  * RBAC, quota, Pod Security, admission policies and service-account tokens really do.
  */
 
-const TIMEOUT_MS = 180_000;
 const SYSTEM = 'tributary-system';
 const ACCOUNT = { namespace: SYSTEM, name: 'tributary-cluster' };
 
@@ -41,13 +40,13 @@ beforeAll(async () => {
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   admin = await lab.admin();
   client = await lab.clientOf(ACCOUNT);
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await client?.close();
   await admin?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 beforeEach(async () => {
   world = new LendingWorld(client, {}, admin);
@@ -71,7 +70,7 @@ afterEach(async () => {
     await admin.delete(sharingPolicies, { name: metadata.name });
   }
   await world.stop();
-}, TIMEOUT_MS);
+});
 
 const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
 const pod = (name: string, requests: Record<string, string> = {}): object => ({
@@ -126,158 +125,142 @@ async function appliedBounds(): Promise<number> {
 }
 
 describe('a peer that is let in', () => {
-  test(
-    'works in its tenant and nowhere else, within what was agreed, until it is revoked',
-    async () => {
-      await world.policy({ nodeSelector: { 'example.com/lends': 'yes' } });
-      const rome = world.peer();
-      await rome.peered({ namespaces: ['shop', 'web'] });
-      const call = await callerOf(rome);
-      const tenant = rome.tenant();
-      await quotaInForce(call, tenant);
+  test('works in its tenant and nowhere else, within what was agreed, until it is revoked', async () => {
+    await world.policy({ nodeSelector: { 'example.com/lends': 'yes' } });
+    const rome = world.peer();
+    await rome.peered({ namespaces: ['shop', 'web'] });
+    const call = await callerOf(rome);
+    const tenant = rome.tenant();
+    await quotaInForce(call, tenant);
 
-      expect(await call('POST', podsOf(tenant), pod('one', { cpu: '3', memory: '1Gi' }))).toMatchObject({
-        status: 201,
-      });
-      for (const elsewhere of ['default', 'kube-system', SYSTEM, 'tributary-peers']) {
-        expect(await call('GET', podsOf(elsewhere))).toMatchObject({ status: 403 });
-        expect(await call('GET', `/api/v1/namespaces/${elsewhere}/secrets`)).toMatchObject({ status: 403 });
-      }
-      for (const path of [
-        '/api/v1/namespaces',
-        '/api/v1/nodes',
-        '/apis/tributary.dev/v1alpha1/peeringrequests',
-      ]) {
-        expect(await call('GET', path)).toMatchObject({ status: 403 });
-      }
-      // A recount that began before the pod existed would subtract it again.
-      await eventually('the pod is counted, and no recount is due', async () => {
-        const { spec, status } = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
-        return isDeepStrictEqual(status?.hard, spec?.hard) && Number(status?.used?.['pods']) === 1;
-      });
-      const tooMuch = await call('POST', podsOf(tenant), pod('two', { cpu: '2', memory: '1Gi' }));
-      expect(tooMuch).toMatchObject({ status: 403 });
-      expect(tooMuch.body).toContain('exceeded quota: tributary');
-      expect(
-        await call('POST', podsOf(tenant), pod('gpu', { cpu: '1', 'example.com/gpu': '1' })),
-      ).toMatchObject({ status: 201 });
-      const foreign = await call('POST', podsOf(tenant), pod('fpga', { 'example.com/fpga': '1' }));
-      expect(foreign).toMatchObject({ status: 422 });
-      expect(foreign.body).toContain('extended resources of the annotation');
+    expect(await call('POST', podsOf(tenant), pod('one', { cpu: '3', memory: '1Gi' }))).toMatchObject({
+      status: 201,
+    });
+    for (const elsewhere of ['default', 'kube-system', SYSTEM, 'tributary-peers']) {
+      expect(await call('GET', podsOf(elsewhere))).toMatchObject({ status: 403 });
+      expect(await call('GET', `/api/v1/namespaces/${elsewhere}/secrets`)).toMatchObject({ status: 403 });
+    }
+    for (const path of [
+      '/api/v1/namespaces',
+      '/api/v1/nodes',
+      '/apis/tributary.dev/v1alpha1/peeringrequests',
+    ]) {
+      expect(await call('GET', path)).toMatchObject({ status: 403 });
+    }
+    // A recount that began before the pod existed would subtract it again.
+    await eventually('the pod is counted, and no recount is due', async () => {
+      const { spec, status } = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
+      return isDeepStrictEqual(status?.hard, spec?.hard) && Number(status?.used?.['pods']) === 1;
+    });
+    const tooMuch = await call('POST', podsOf(tenant), pod('two', { cpu: '2', memory: '1Gi' }));
+    expect(tooMuch).toMatchObject({ status: 403 });
+    expect(tooMuch.body).toContain('exceeded quota: tributary');
+    expect(
+      await call('POST', podsOf(tenant), pod('gpu', { cpu: '1', 'example.com/gpu': '1' })),
+    ).toMatchObject({ status: 201 });
+    const foreign = await call('POST', podsOf(tenant), pod('fpga', { 'example.com/fpga': '1' }));
+    expect(foreign).toMatchObject({ status: 422 });
+    expect(foreign.body).toContain('extended resources of the annotation');
 
-      // The share shrinks: quota and offer follow, pods stay as they are.
-      const before = await admin.get(pods, { namespace: tenant, name: 'one' });
-      await world.changePolicy({ sharePercent: 20 });
-      await eventually('the quota shrinks', async () => {
-        const quota = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
-        return quota.spec?.hard?.['requests.cpu'] === '1600m';
-      });
-      await eventually('a smaller offer', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
-      await rome.accept();
-      await eventually('the new contract', () => rome.told.grant?.contract?.text.includes('1600m') === true);
-      expect(rome.told.grant).toMatchObject({ state: 'Active' });
-      expect(await admin.get(pods, { namespace: tenant, name: 'one' })).toEqual(before);
+    // The share shrinks: quota and offer follow, pods stay as they are.
+    const before = await admin.get(pods, { namespace: tenant, name: 'one' });
+    await world.changePolicy({ sharePercent: 20 });
+    await eventually('the quota shrinks', async () => {
+      const quota = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
+      return quota.spec?.hard?.['requests.cpu'] === '1600m';
+    });
+    await eventually('a smaller offer', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
+    await rome.accept();
+    await eventually('the new contract', () => rome.told.grant?.contract?.text.includes('1600m') === true);
+    expect(rome.told.grant).toMatchObject({ state: 'Active' });
+    expect(await admin.get(pods, { namespace: tenant, name: 'one' })).toEqual(before);
 
-      // Revoked: the very next request is refused.
-      world.intent(rome.id, 'Disabled');
-      await eventually('access is gone', async () =>
-        [401, 403].includes((await call('GET', podsOf(tenant))).status),
-      );
-      await rome.granted('Denied');
-      expect(await rome.hasAccount()).toBe(false);
-      for (const home of ['shop', 'web']) expect(await world.exists(rome.tenant(home))).toBe(false);
-      const schemas = (await admin.list(flowSchemas)).items.map(({ metadata }) => metadata.name);
-      expect(schemas).not.toContain(`tributary-peer-${rome.id}`);
-      await eventually('its token is dead', async () => (await call('GET', '/api')).status === 401);
-      await expect(world.lending.credential(rome.identity, new AbortController().signal)).rejects.toThrow(
-        'no contract',
-      );
-    },
-    TIMEOUT_MS,
-  );
+    // Revoked: the very next request is refused.
+    world.intent(rome.id, 'Disabled');
+    await eventually('access is gone', async () =>
+      [401, 403].includes((await call('GET', podsOf(tenant))).status),
+    );
+    await rome.granted('Denied');
+    expect(await rome.hasAccount()).toBe(false);
+    for (const home of ['shop', 'web']) expect(await world.exists(rome.tenant(home))).toBe(false);
+    const schemas = (await admin.list(flowSchemas)).items.map(({ metadata }) => metadata.name);
+    expect(schemas).not.toContain(`tributary-peer-${rome.id}`);
+    await eventually('its token is dead', async () => (await call('GET', '/api')).status === 401);
+    await expect(world.lending.credential(rome.identity, new AbortController().signal)).rejects.toThrow(
+      'no contract',
+    );
+  });
 
-  test(
-    'has its quota and its limits written only when they change, in whatever form the amounts are',
-    async () => {
-      await world.policy({ defaultRequests: { cpu: '0.1', memory: '131072Ki' } });
-      const rome = world.peer();
-      await rome.peered();
-      const binding = { namespace: rome.tenant(), name: 'tributary-peer' };
-      const lookedAgain = async (): Promise<void> => {
-        const { uid } = (await admin.get(roleBindings, binding)).metadata;
-        await admin.delete(roleBindings, binding);
-        await eventually('its rights are put back', async () => {
-          const { items } = await admin.list(roleBindings, { namespace: rome.tenant() });
-          return items.some(({ metadata }) => metadata.name === binding.name && metadata.uid !== uid);
-        });
-      };
-      expect(await appliedBounds()).toBeGreaterThan(0);
-      // What is lent still grows at first: the node is new.
-      await eventually('a look at the tenant that writes neither', async () => {
-        const before = await appliedBounds();
-        await lookedAgain();
-        return (await appliedBounds()) === before;
+  test('has its quota and its limits written only when they change, in whatever form the amounts are', async () => {
+    await world.policy({ defaultRequests: { cpu: '0.1', memory: '131072Ki' } });
+    const rome = world.peer();
+    await rome.peered();
+    const binding = { namespace: rome.tenant(), name: 'tributary-peer' };
+    const lookedAgain = async (): Promise<void> => {
+      const { uid } = (await admin.get(roleBindings, binding)).metadata;
+      await admin.delete(roleBindings, binding);
+      await eventually('its rights are put back', async () => {
+        const { items } = await admin.list(roleBindings, { namespace: rome.tenant() });
+        return items.some(({ metadata }) => metadata.name === binding.name && metadata.uid !== uid);
       });
-    },
-    TIMEOUT_MS,
-  );
+    };
+    expect(await appliedBounds()).toBeGreaterThan(0);
+    // What is lent still grows at first: the node is new.
+    await eventually('a look at the tenant that writes neither', async () => {
+      const before = await appliedBounds();
+      await lookedAgain();
+      return (await appliedBounds()) === before;
+    });
+  });
 
-  test(
-    'is served by the API server at the priority of peers',
-    async () => {
-      await world.policy();
-      const rome = world.peer();
-      await rome.peered();
-      const { token } = await world.lending.credential(rome.identity, new AbortController().signal);
-      const schema = await admin.get(flowSchemas, { name: `tributary-peer-${rome.id}` });
-      await eventually('the FlowSchema is in force', async () => {
-        const { headers, body } = await lab.clientWith(token).raw({
-          method: 'GET',
-          path: podsOf(rome.tenant()),
-        });
-        body.resume();
-        return headers['x-kubernetes-pf-flowschema-uid'] === schema.metadata.uid;
+  test('is served by the API server at the priority of peers', async () => {
+    await world.policy();
+    const rome = world.peer();
+    await rome.peered();
+    const { token } = await world.lending.credential(rome.identity, new AbortController().signal);
+    const schema = await admin.get(flowSchemas, { name: `tributary-peer-${rome.id}` });
+    await eventually('the FlowSchema is in force', async () => {
+      const { headers, body } = await lab.clientWith(token).raw({
+        method: 'GET',
+        path: podsOf(rome.tenant()),
       });
-      const conditions = schema.status?.conditions ?? [];
-      expect(conditions.find(({ type }) => type === 'Dangling')?.status ?? 'False').toBe('False');
-    },
-    TIMEOUT_MS,
-  );
+      body.resume();
+      return headers['x-kubernetes-pf-flowschema-uid'] === schema.metadata.uid;
+    });
+    const conditions = schema.status?.conditions ?? [];
+    expect(conditions.find(({ type }) => type === 'Dangling')?.status ?? 'False').toBe('False');
+  });
 
-  test(
-    'comes back after a restart of ours between any two steps',
-    async () => {
-      await world.policy();
-      const rome = world.peer();
-      const again = async (): Promise<void> => {
-        await world.stop();
-        await world.start();
-      };
-      await rome.ask();
-      await again();
-      await rome.ask();
-      await rome.offered();
-      await again();
-      await rome.accept();
-      await again();
-      await rome.ask();
-      await eventually('accepted', async () => {
-        if (rome.told.grant?.contract === undefined && rome.told.offer !== undefined) await rome.accept();
-        return rome.told.grant?.state === 'Active';
-      });
-      await again();
-      await rome.granted('Active');
-      await rome.ask(null);
-      await eventually('deleted', async () => !(await world.exists(rome.tenant())) || (await isEnding(rome)));
-      await again();
-      await eventually('all gone', async () => !(await world.exists(rome.tenant())));
-      await eventually(
-        'the request as well',
-        async () => (await admin.list(peeringRequests)).items.length === 0,
-      );
-    },
-    TIMEOUT_MS,
-  );
+  test('comes back after a restart of ours between any two steps', async () => {
+    await world.policy();
+    const rome = world.peer();
+    const again = async (): Promise<void> => {
+      await world.stop();
+      await world.start();
+    };
+    await rome.ask();
+    await again();
+    await rome.ask();
+    await rome.offered();
+    await again();
+    await rome.accept();
+    await again();
+    await rome.ask();
+    await eventually('accepted', async () => {
+      if (rome.told.grant?.contract === undefined && rome.told.offer !== undefined) await rome.accept();
+      return rome.told.grant?.state === 'Active';
+    });
+    await again();
+    await rome.granted('Active');
+    await rome.ask(null);
+    await eventually('deleted', async () => !(await world.exists(rome.tenant())) || (await isEnding(rome)));
+    await again();
+    await eventually('all gone', async () => !(await world.exists(rome.tenant())));
+    await eventually(
+      'the request as well',
+      async () => (await admin.list(peeringRequests)).items.length === 0,
+    );
+  });
 });
 
 const isEnding = async (peer: Peer): Promise<boolean> =>
@@ -297,7 +280,7 @@ describe("the fence around lending's own account", () => {
     });
     const labels = { 'tributary.dev/peer': peer, 'tributary.dev/tenancy': 'contract' };
     await lab.apply(stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: tenant, labels } }));
-  }, TIMEOUT_MS);
+  });
 
   afterAll(async () => admin.delete(namespaces, { name: tenant }));
 

@@ -21,7 +21,6 @@ import { hasPrometheus, Prometheus } from './support/prometheus.ts';
 
 /** What people who watch over the program see and set: roles under their own accounts on a real API server. */
 
-const TIMEOUT_MS = 180_000;
 const AGENT = { namespace: SYSTEM, name: 'tributary-peer-milan' };
 const RULES = join(import.meta.dirname, '../../deploy/prometheus/rules.yaml');
 const describeWithPrometheus = hasPrometheus() ? describe : describe.skip;
@@ -57,12 +56,12 @@ beforeAll(async () => {
     }),
   ]);
   roles = { cluster, peer };
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await Promise.all(Object.values(roles ?? {}).map(async (role) => role.stop()));
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 const levels = (): string[] => Object.values(roles).map(({ sink }) => sink.level);
 
@@ -160,7 +159,7 @@ describeWithPrometheus('a Prometheus that scrapes both roles', () => {
       Object.values(roles).map(({ port = 0 }) => port),
       RULES,
     );
-  }, TIMEOUT_MS);
+  });
 
   afterAll(async () => prometheus?.stop());
 

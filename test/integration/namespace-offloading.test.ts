@@ -6,7 +6,6 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats NamespaceOffloadings: their rules, their defaults, their messages. */
 
-const TIMEOUT_MS = 180_000;
 const GROUP = '/apis/tributary.dev/v1alpha1';
 const { plural } = namespaceOffloadingDefinition.type;
 const PATH = `${GROUP}/namespaces/default/${plural}`;
@@ -16,9 +15,9 @@ let lab: RightsCluster;
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 type Answer = { status: number; body: string };
 const object = (spec: object | undefined, name = 'offloading'): object => ({

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptancePolicies } from '../../src/api/acceptance-policy.ts';
 import { advertisements } from '../../src/api/advertisement.ts';
 import { LABEL_CLUSTER, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
@@ -16,8 +16,6 @@ import { type City, PeeringLab, peeringLabProblem, say, until } from '../support
 
 /** Namespaces that stretch to a cluster and back, as whole processes over real API servers. */
 
-const TIMEOUT_MS = 180_000;
-jest.setTimeout(TIMEOUT_MS);
 const VERSION = 'tributary.dev/v1alpha1';
 const SLOW = 'example.com/slow';
 

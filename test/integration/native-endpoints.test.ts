@@ -18,7 +18,6 @@ import {
  * there by their own addresses. Two real API servers, while the test plays the tunnel.
  */
 
-const TIMEOUT_MS = 180_000;
 const MADE = 'endpointslice.kubernetes.io/managed-by=native.tributary.dev';
 
 let world: ServicesLab;
@@ -49,8 +48,8 @@ beforeAll(async () => {
     const spec = { ports: [{ name: 'http', port: 80, targetPort: 8080 }] };
     await lab.home.create(services, { metadata: { namespace: 'shop', name }, spec });
   }
-}, TIMEOUT_MS);
-afterAll(async () => world?.down(), TIMEOUT_MS);
+});
+afterAll(async () => world?.down());
 
 const shows = async (service: string, ...wanted: string[]): Promise<void> => {
   let found: string[] = [];
@@ -64,97 +63,79 @@ const shows = async (service: string, ...wanted: string[]): Promise<void> => {
   }
 };
 
-test(
-  'a slice of a person: pods of both clusters are endpoints over there, and people hear of what is none',
-  async () => {
-    await lab.home.create(endpointSlices, {
-      ...SLICE,
-      metadata: { namespace: 'shop', name: 'manual-1', labels: { 'kubernetes.io/service-name': 'manual' } },
-      addressType: 'IPv4',
-      ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
-      endpoints: [endpoint(there, { hostname: 'm-0' }), endpoint('10.1.0.5'), endpoint('101.255.0.9')],
-    });
-    await shows('manual', native, '100.99.0.5');
-    const { items } = await lab.foreign.list(endpointSlices, { namespace: 'tenant', labelSelector: MADE });
-    expect(items[0]).toMatchObject({
-      ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
-      endpoints: [{ addresses: [native], hostname: 'm-0', targetRef: { kind: 'Pod', name: 'web-0' } }],
-    });
-    await eventually('people hear of the address without a pod', async () => {
-      const { items: said } = await lab.home.list(events, { namespace: 'shop' });
-      return said.some(
-        ({ reason, message = '' }) => reason === 'EndpointNotReflected' && message.startsWith('101.255.0.9 '),
-      );
-    });
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'legacy Endpoints: what the controller makes of them at home comes, too',
-  async () => {
-    const addresses = [{ ip: there }, { ip: '10.1.0.6' }];
-    const subsets = [{ addresses, ports: [{ name: 'http', port: 8080 }] }];
-    const legacy = { metadata: { namespace: 'shop', name: 'legacy' }, subsets };
-    const type = namespaced('/v1', 'Endpoints', 'endpoints');
-    await lab.home.create(type, legacy);
-    await shows('legacy', native, '100.99.0.6');
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'a hostile home gets nothing but its own pods by asking, and does not touch what was made for it',
-  async () => {
-    const wish = ['10.96.0.1', '10.0.0.1', '100.99.0.1'];
-    const asking = theirSlice([]) as EndpointSlice;
-    const made = await world.peer.create(endpointSlices, {
-      ...asking,
-      metadata: {
-        ...asking.metadata,
-        annotations: {
-          'tributary.dev/native-endpoints': JSON.stringify(wish.map((address) => ({ address }))),
-        },
-        // Home has no such object: its agent would remove the slice at once, but not one under another name.
-        labels: { ...asking.metadata.labels, 'tributary.dev/managed-by': 'somebody' },
-      },
-    });
-    const { name } = made.metadata;
-    await eventually('it is told of all of them', async () => {
-      const { metadata } = await lab.foreign.get(endpointSlices, { namespace: 'tenant', name });
-      return metadata.annotations?.['tributary.dev/no-pod-at'] === wish.join();
-    });
-    const { items } = await lab.foreign.list(endpointSlices, { namespace: 'tenant', labelSelector: MADE });
-    const all = items.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses));
-    expect(new Set(all)).toEqual(new Set([native]));
-    const [ours] = items;
-    if (ours === undefined) throw new Error('there is none');
-    const ref = { namespace: 'tenant', name: ours.metadata.name };
-    const stolen = {
-      ...SLICE,
-      ...ours,
-      metadata: { ...ours.metadata, labels: asking.metadata.labels ?? {} },
-    };
-    // Two policies refuse it, and either may be the first.
-    const refused = /denied request: .*not (?:theirs|for peers) to change/u;
-    await expect(world.peer.replace(endpointSlices, stolen)).rejects.toThrow(refused);
-    await expect(world.peer.delete(endpointSlices, ref)).rejects.toThrow(refused);
-    const saying = { ...asking.metadata, annotations: { 'tributary.dev/no-pod-at': '10.0.0.7' } };
-    expect(await world.tries({ ...asking, metadata: saying })).toContain(
-      'of the annotations of tributary.dev',
+test('a slice of a person: pods of both clusters are endpoints over there, and people hear of what is none', async () => {
+  await lab.home.create(endpointSlices, {
+    ...SLICE,
+    metadata: { namespace: 'shop', name: 'manual-1', labels: { 'kubernetes.io/service-name': 'manual' } },
+    addressType: 'IPv4',
+    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+    endpoints: [endpoint(there, { hostname: 'm-0' }), endpoint('10.1.0.5'), endpoint('101.255.0.9')],
+  });
+  await shows('manual', native, '100.99.0.5');
+  const { items } = await lab.foreign.list(endpointSlices, { namespace: 'tenant', labelSelector: MADE });
+  expect(items[0]).toMatchObject({
+    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+    endpoints: [{ addresses: [native], hostname: 'm-0', targetRef: { kind: 'Pod', name: 'web-0' } }],
+  });
+  await eventually('people hear of the address without a pod', async () => {
+    const { items: said } = await lab.home.list(events, { namespace: 'shop' });
+    return said.some(
+      ({ reason, message = '' }) => reason === 'EndpointNotReflected' && message.startsWith('101.255.0.9 '),
     );
-  },
-  TIMEOUT_MS,
-);
+  });
+});
 
-test(
-  'what is deleted at home, or ends over there, is no endpoint any more',
-  async () => {
-    await lab.home.delete(endpointSlices, { namespace: 'shop', name: 'manual-1' });
-    await shows('manual');
-    await shows('legacy', native, '100.99.0.6');
-    await lab.home.delete(pods, { namespace: 'shop', name: 'web-0' });
-    await shows('legacy', '100.99.0.6');
-  },
-  TIMEOUT_MS,
-);
+test('legacy Endpoints: what the controller makes of them at home comes, too', async () => {
+  const addresses = [{ ip: there }, { ip: '10.1.0.6' }];
+  const subsets = [{ addresses, ports: [{ name: 'http', port: 8080 }] }];
+  const legacy = { metadata: { namespace: 'shop', name: 'legacy' }, subsets };
+  const type = namespaced('/v1', 'Endpoints', 'endpoints');
+  await lab.home.create(type, legacy);
+  await shows('legacy', native, '100.99.0.6');
+});
+
+test('a hostile home gets nothing but its own pods by asking, and does not touch what was made for it', async () => {
+  const wish = ['10.96.0.1', '10.0.0.1', '100.99.0.1'];
+  const asking = theirSlice([]) as EndpointSlice;
+  const made = await world.peer.create(endpointSlices, {
+    ...asking,
+    metadata: {
+      ...asking.metadata,
+      annotations: {
+        'tributary.dev/native-endpoints': JSON.stringify(wish.map((address) => ({ address }))),
+      },
+      // Home has no such object: its agent would remove the slice at once, but not one under another name.
+      labels: { ...asking.metadata.labels, 'tributary.dev/managed-by': 'somebody' },
+    },
+  });
+  const { name } = made.metadata;
+  await eventually('it is told of all of them', async () => {
+    const { metadata } = await lab.foreign.get(endpointSlices, { namespace: 'tenant', name });
+    return metadata.annotations?.['tributary.dev/no-pod-at'] === wish.join();
+  });
+  const { items } = await lab.foreign.list(endpointSlices, { namespace: 'tenant', labelSelector: MADE });
+  const all = items.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses));
+  expect(new Set(all)).toEqual(new Set([native]));
+  const [ours] = items;
+  if (ours === undefined) throw new Error('there is none');
+  const ref = { namespace: 'tenant', name: ours.metadata.name };
+  const stolen = {
+    ...SLICE,
+    ...ours,
+    metadata: { ...ours.metadata, labels: asking.metadata.labels ?? {} },
+  };
+  // Two policies refuse it, and either may be the first.
+  const refused = /denied request: .*not (?:theirs|for peers) to change/u;
+  await expect(world.peer.replace(endpointSlices, stolen)).rejects.toThrow(refused);
+  await expect(world.peer.delete(endpointSlices, ref)).rejects.toThrow(refused);
+  const saying = { ...asking.metadata, annotations: { 'tributary.dev/no-pod-at': '10.0.0.7' } };
+  expect(await world.tries({ ...asking, metadata: saying })).toContain('of the annotations of tributary.dev');
+});
+
+test('what is deleted at home, or ends over there, is no endpoint any more', async () => {
+  await lab.home.delete(endpointSlices, { namespace: 'shop', name: 'manual-1' });
+  await shows('manual');
+  await shows('legacy', native, '100.99.0.6');
+  await lab.home.delete(pods, { namespace: 'shop', name: 'web-0' });
+  await shows('legacy', '100.99.0.6');
+});

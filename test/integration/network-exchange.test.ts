@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   GATEWAY_CONFIG_MAP,
   NETWORK_CONFIG_MAP,
@@ -12,8 +12,6 @@ import type { Tunnel } from '../../src/api/tunnel.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /** What two whole processes agree on, with real API servers, for a network with a pretended gateway. */
-
-jest.setTimeout(180_000);
 
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`exchanges of the network are not tested: ${problem}\n`);

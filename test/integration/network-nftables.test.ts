@@ -7,7 +7,6 @@ import { peersTable, tableConfig } from '../support/network/table-configs.ts';
 import { fc } from '../support/property.ts';
 
 const MODULE = 'network/host/nftables/table.ts';
-const TIMEOUT_MS = 240_000;
 const RUNS = 60;
 const ROUNDS = 7;
 
@@ -59,11 +58,11 @@ describeAsRoot('the nftables driver', () => {
 
   beforeAll(async () => {
     netns = await Netns.up(`nft${process.pid}`);
-  }, TIMEOUT_MS);
+  });
   beforeEach(async () => {
     await nft('flush ruleset');
   });
-  afterAll(async () => netns.down(), TIMEOUT_MS);
+  afterAll(async () => netns.down());
 
   it('writes a table once, and nothing the second time', async () => {
     expect(await set(SMALL)).toBe(8);
@@ -177,103 +176,91 @@ describeAsRoot('the nftables driver', () => {
     expect(await list()).toBe(before);
   });
 
-  it(
-    'is the same from whatever table before',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(tableConfig, tableConfig, async (one, other) => {
-          await nft('flush ruleset');
-          await set(other);
-          const fresh = await list();
-          await remove();
-          await set(one);
-          await set(other);
-          expect(await set(other)).toBe(0);
-          await touch();
-          expect(await set(other)).toBe(0);
-          expect(sorted(await list())).toEqual(sorted(fresh));
-        }),
-        { numRuns: RUNS },
-      );
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
-    'touches nothing else, whatever the texts say',
-    async () => {
-      await nft(
-        'add table inet theirs\nadd chain inet theirs their_chain\nadd rule inet theirs their_chain accept',
-      );
-      const before = await list('theirs');
-      const evil = fc.constantFrom(
-        'flush ruleset',
-        'delete table inet theirs',
-        'include "/etc/passwd"',
-        'drop',
-      );
-      const glue = fc.constantFrom(
-        ';',
-        '\n',
-        ' }\n',
-        '" }\n',
-        '};',
-        ' } ; ',
-        '"; ',
-        ' ',
-        ' comment "x";',
-        '\r\n',
-        '\\\n',
-      );
-      const text = fc.tuple(glue, evil, glue).map((parts) => parts.join(''));
-      await fc.assert(
-        fc.asyncProperty(
-          text,
-          fc.constantFrom('rule', 'key', 'value', 'chain', 'type'),
-          async (spike, where) => {
-            const at = (place: string, plain: string): string => (place === where ? plain + spike : plain);
-            const peer = at('chain', 'peer');
-            const element = { key: at('key', '10.1.0.1'), value: at('value', 'drop') };
-            const map = { name: 'from', type: at('type', 'ipv4_addr'), value: 'verdict', interval: false };
-            const config: TableConfig = {
-              sets: [{ ...map, elements: [element] }],
-              chains: [{ name: peer, rules: [at('rule', 'accept')] }],
-            };
-            await expect(set(config)).rejects.toMatchObject({ code: 'Invalid' });
-          },
-        ),
-        { numRuns: RUNS },
-      );
-      expect(await list('theirs')).toBe(before);
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
-    'changes only what belongs to a new peer',
-    async () => {
-      for (const count of [8, 128]) {
-        await set(peersTable(count));
-        const [more, same, read]: [number[], number[], number[]] = [[], [], []];
-        for (let added = 1; added <= ROUNDS; added++) {
-          // Four chains, four elements.
-          expect(await set(peersTable(count + added))).toBe(8);
-          more.push(netns.lastMs);
-          expect(await set(peersTable(count + added))).toBe(0);
-          same.push(netns.lastMs);
-          await touch();
-          expect(await set(peersTable(count + added))).toBe(0);
-          read.push(netns.lastMs);
-        }
-        const [one, none, other] = [more, same, read].map(median);
-        process.stderr.write(
-          `${count} peers, medians: one more ${one} ms, nothing new ${none} ms, after another's transaction ${other} ms\n`,
-        );
+  it('is the same from whatever table before', async () => {
+    await fc.assert(
+      fc.asyncProperty(tableConfig, tableConfig, async (one, other) => {
+        await nft('flush ruleset');
+        await set(other);
+        const fresh = await list();
         await remove();
+        await set(one);
+        await set(other);
+        expect(await set(other)).toBe(0);
+        await touch();
+        expect(await set(other)).toBe(0);
+        expect(sorted(await list())).toEqual(sorted(fresh));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('touches nothing else, whatever the texts say', async () => {
+    await nft(
+      'add table inet theirs\nadd chain inet theirs their_chain\nadd rule inet theirs their_chain accept',
+    );
+    const before = await list('theirs');
+    const evil = fc.constantFrom(
+      'flush ruleset',
+      'delete table inet theirs',
+      'include "/etc/passwd"',
+      'drop',
+    );
+    const glue = fc.constantFrom(
+      ';',
+      '\n',
+      ' }\n',
+      '" }\n',
+      '};',
+      ' } ; ',
+      '"; ',
+      ' ',
+      ' comment "x";',
+      '\r\n',
+      '\\\n',
+    );
+    const text = fc.tuple(glue, evil, glue).map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(
+        text,
+        fc.constantFrom('rule', 'key', 'value', 'chain', 'type'),
+        async (spike, where) => {
+          const at = (place: string, plain: string): string => (place === where ? plain + spike : plain);
+          const peer = at('chain', 'peer');
+          const element = { key: at('key', '10.1.0.1'), value: at('value', 'drop') };
+          const map = { name: 'from', type: at('type', 'ipv4_addr'), value: 'verdict', interval: false };
+          const config: TableConfig = {
+            sets: [{ ...map, elements: [element] }],
+            chains: [{ name: peer, rules: [at('rule', 'accept')] }],
+          };
+          await expect(set(config)).rejects.toMatchObject({ code: 'Invalid' });
+        },
+      ),
+      { numRuns: RUNS },
+    );
+    expect(await list('theirs')).toBe(before);
+  });
+
+  it('changes only what belongs to a new peer', async () => {
+    for (const count of [8, 128]) {
+      await set(peersTable(count));
+      const [more, same, read]: [number[], number[], number[]] = [[], [], []];
+      for (let added = 1; added <= ROUNDS; added++) {
+        // Four chains, four elements.
+        expect(await set(peersTable(count + added))).toBe(8);
+        more.push(netns.lastMs);
+        expect(await set(peersTable(count + added))).toBe(0);
+        same.push(netns.lastMs);
+        await touch();
+        expect(await set(peersTable(count + added))).toBe(0);
+        read.push(netns.lastMs);
       }
-    },
-    TIMEOUT_MS,
-  );
+      const [one, none, other] = [more, same, read].map(median);
+      process.stderr.write(
+        `${count} peers, medians: one more ${one} ms, nothing new ${none} ms, after another's transaction ${other} ms\n`,
+      );
+      await remove();
+    }
+  });
 });
 
 const median = (values: readonly number[]): string =>

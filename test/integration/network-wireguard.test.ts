@@ -15,7 +15,6 @@ import { eventually } from '../support/eventually.ts';
 import { Netns, netnsProblem } from '../support/network/in-netns.ts';
 
 const MODULE = 'network/host/wireguard/wireguard.ts';
-const TIMEOUT_MS = 240_000;
 const PORT = 51_820;
 
 const problem = netnsProblem();
@@ -102,7 +101,7 @@ describeAsRoot('the WireGuard driver', () => {
       await end.netns.run(['ip', 'addr', 'add', `172.31.0.${number}/24`, 'dev', 'un']);
       await end.netns.run(['ip', 'link', 'set', 'un', 'up']);
     }
-  }, TIMEOUT_MS);
+  });
   beforeEach(async () => {
     for (const end of [one, two]) {
       end.keys = generateKey();
@@ -112,7 +111,7 @@ describeAsRoot('the WireGuard driver', () => {
   afterAll(async () => {
     await one.down();
     await two.down();
-  }, TIMEOUT_MS);
+  });
 
   const peerOf = (end: End, more: Partial<WireGuardPeerConfig> = {}): WireGuardPeerConfig => ({
     publicKey: end.keys.publicKey,
@@ -122,26 +121,22 @@ describeAsRoot('the WireGuard driver', () => {
     ...more,
   });
 
-  it(
-    'brings up a tunnel, and writes nothing the second time',
-    async () => {
-      const began = Date.now();
-      // The peer, its endpoint, keepalive and prefixes.
-      expect(await one.set(peerOf(two))).toBe(4);
-      expect(await two.set(peerOf(one))).toBe(4);
-      await eventually('a ping', async () => one.reaches('10.99.0.2'));
-      expect(await one.set(peerOf(two))).toBe(0);
-      expect(await two.set(peerOf(one))).toBe(0);
-      const [peer] = await one.peers();
-      expect(peer).toMatchObject({ publicKey: two.keys.publicKey, endpoint: `172.31.0.2:${PORT}` });
-      // Whole seconds, in the kernel's clock.
-      expect(peer?.handshakeMs).toBeGreaterThan(began - 1000);
-      expect(peer?.handshakeMs).toBeLessThan(Date.now() + 1000);
-      expect(peer?.receivedBytes).toBeGreaterThan(0);
-      expect(peer?.sentBytes).toBeGreaterThan(0);
-    },
-    TIMEOUT_MS,
-  );
+  it('brings up a tunnel, and writes nothing the second time', async () => {
+    const began = Date.now();
+    // The peer, its endpoint, keepalive and prefixes.
+    expect(await one.set(peerOf(two))).toBe(4);
+    expect(await two.set(peerOf(one))).toBe(4);
+    await eventually('a ping', async () => one.reaches('10.99.0.2'));
+    expect(await one.set(peerOf(two))).toBe(0);
+    expect(await two.set(peerOf(one))).toBe(0);
+    const [peer] = await one.peers();
+    expect(peer).toMatchObject({ publicKey: two.keys.publicKey, endpoint: `172.31.0.2:${PORT}` });
+    // Whole seconds, in the kernel's clock.
+    expect(peer?.handshakeMs).toBeGreaterThan(began - 1000);
+    expect(peer?.handshakeMs).toBeLessThan(Date.now() + 1000);
+    expect(peer?.receivedBytes).toBeGreaterThan(0);
+    expect(peer?.sentBytes).toBeGreaterThan(0);
+  });
 
   it('is not ready where there is no link, or one of another kind', async () => {
     expect(await one.isReady()).toBe(true);
@@ -152,32 +147,28 @@ describeAsRoot('the WireGuard driver', () => {
     await expect(one.netns.call(MODULE, 'setWireGuard', config)).rejects.toMatchObject({ code: 'NotFound' });
   });
 
-  it(
-    'leaves a learnt endpoint alone, until the configured one changes',
-    async () => {
-      await one.set(peerOf(two, { endpoint: `172.31.0.2:${PORT}` }));
-      await two.set(peerOf(one));
-      await eventually('a ping', async () => two.reaches('10.99.0.1'));
-      await two.netns.run(['wg', 'set', two.link, 'listen-port', `${PORT + 7}`]);
-      const learnt = `172.31.0.2:${PORT + 7}`;
-      await eventually(
-        'the new endpoint',
-        async () => (await two.reaches('10.99.0.1')) && (await one.peers())[0]?.endpoint === learnt,
-      );
-      expect(await one.set(peerOf(two, { endpoint: `172.31.0.2:${PORT}` }))).toBe(0);
-      expect((await one.peers())[0]?.endpoint).toBe(learnt);
-      // What a program that has just started does: it has given no endpoint yet.
-      const fresh = Netns.enter(one.netns.name);
-      const config = one.config([peerOf(two, { endpoint: `172.31.0.2:${PORT}` })]);
-      expect(await fresh.call(MODULE, 'setWireGuard', config)).toBe(0);
-      await fresh.leave();
-      // Otherwise its next packet, within 5 s, would teach its own endpoint again.
-      await two.set();
-      expect(await one.set(peerOf(two, { endpoint: '172.31.0.2:4000' }))).toBe(1);
-      expect(await one.show('endpoints')).toContain('172.31.0.2:4000');
-    },
-    TIMEOUT_MS,
-  );
+  it('leaves a learnt endpoint alone, until the configured one changes', async () => {
+    await one.set(peerOf(two, { endpoint: `172.31.0.2:${PORT}` }));
+    await two.set(peerOf(one));
+    await eventually('a ping', async () => two.reaches('10.99.0.1'));
+    await two.netns.run(['wg', 'set', two.link, 'listen-port', `${PORT + 7}`]);
+    const learnt = `172.31.0.2:${PORT + 7}`;
+    await eventually(
+      'the new endpoint',
+      async () => (await two.reaches('10.99.0.1')) && (await one.peers())[0]?.endpoint === learnt,
+    );
+    expect(await one.set(peerOf(two, { endpoint: `172.31.0.2:${PORT}` }))).toBe(0);
+    expect((await one.peers())[0]?.endpoint).toBe(learnt);
+    // What a program that has just started does: it has given no endpoint yet.
+    const fresh = Netns.enter(one.netns.name);
+    const config = one.config([peerOf(two, { endpoint: `172.31.0.2:${PORT}` })]);
+    expect(await fresh.call(MODULE, 'setWireGuard', config)).toBe(0);
+    await fresh.leave();
+    // Otherwise its next packet, within 5 s, would teach its own endpoint again.
+    await two.set();
+    expect(await one.set(peerOf(two, { endpoint: '172.31.0.2:4000' }))).toBe(1);
+    expect(await one.show('endpoints')).toContain('172.31.0.2:4000');
+  });
 
   it('corrects the endpoint of a peer that never answered', async () => {
     await one.set(peerOf(two));
@@ -186,67 +177,55 @@ describeAsRoot('the WireGuard driver', () => {
     expect(await one.show('endpoints')).toContain(`172.31.0.2:${PORT}`);
   });
 
-  it(
-    'sets, changes and removes preshared keys',
-    async () => {
-      const presharedKey = generateKey().privateKey;
-      expect(await one.set(peerOf(two, { presharedKey }))).toBe(5);
-      await two.set(peerOf(one, { presharedKey }));
-      await eventually('a ping', async () => one.reaches('10.99.0.2'));
-      expect(await one.show('preshared-keys')).toContain(presharedKey);
-      const other = generateKey().privateKey;
-      expect(await one.set(peerOf(two, { presharedKey: other }))).toBe(1);
-      expect(await one.show('preshared-keys')).toContain(other);
-      expect(await one.show('allowed-ips')).toContain('10.99.0.2/32');
-      expect(await one.set(peerOf(two))).toBe(1);
-      expect(await one.show('preshared-keys')).toContain('(none)');
-      expect(await one.set(peerOf(two))).toBe(0);
-    },
-    TIMEOUT_MS,
-  );
+  it('sets, changes and removes preshared keys', async () => {
+    const presharedKey = generateKey().privateKey;
+    expect(await one.set(peerOf(two, { presharedKey }))).toBe(5);
+    await two.set(peerOf(one, { presharedKey }));
+    await eventually('a ping', async () => one.reaches('10.99.0.2'));
+    expect(await one.show('preshared-keys')).toContain(presharedKey);
+    const other = generateKey().privateKey;
+    expect(await one.set(peerOf(two, { presharedKey: other }))).toBe(1);
+    expect(await one.show('preshared-keys')).toContain(other);
+    expect(await one.show('allowed-ips')).toContain('10.99.0.2/32');
+    expect(await one.set(peerOf(two))).toBe(1);
+    expect(await one.show('preshared-keys')).toContain('(none)');
+    expect(await one.set(peerOf(two))).toBe(0);
+  });
 
-  it(
-    'rotates the key of an end',
-    async () => {
-      await one.set(peerOf(two));
-      await two.set(peerOf(one));
-      await eventually('a ping', async () => one.reaches('10.99.0.2'));
-      one.keys = generateKey();
-      expect(await one.set(peerOf(two))).toBe(1);
-      expect(await one.show('public-key')).toBe(one.keys.publicKey);
-      // The old key goes, the new one comes with endpoint, keepalive and prefixes.
-      expect(await two.set(peerOf(one))).toBe(5);
-      await eventually('a ping with the new key', async () => two.reaches('10.99.0.1'));
-    },
-    TIMEOUT_MS,
-  );
+  it('rotates the key of an end', async () => {
+    await one.set(peerOf(two));
+    await two.set(peerOf(one));
+    await eventually('a ping', async () => one.reaches('10.99.0.2'));
+    one.keys = generateKey();
+    expect(await one.set(peerOf(two))).toBe(1);
+    expect(await one.show('public-key')).toBe(one.keys.publicKey);
+    // The old key goes, the new one comes with endpoint, keepalive and prefixes.
+    expect(await two.set(peerOf(one))).toBe(5);
+    await eventually('a ping with the new key', async () => two.reaches('10.99.0.1'));
+  });
 
-  it(
-    'changes the prefixes of one peer and leaves the others alone',
-    async () => {
-      const others = Array.from({ length: 130 }, (_, index): WireGuardPeerConfig => ({
-        publicKey: generateKey().publicKey,
-        presharedKey: generateKey().privateKey,
-        allowedIPs: [`10.50.${index}.0/24`, `fd00:${index.toString(16)}::/64`],
-        keepalive: 0,
-      }));
-      await one.set(peerOf(two), ...others);
-      expect(await one.set(peerOf(two), ...others)).toBe(0);
-      const before = (await one.show('allowed-ips'))
-        .split('\n')
-        .filter((line) => !line.startsWith(two.keys.publicKey));
-      expect(await one.set(peerOf(two, { allowedIPs: ['10.99.0.2/32', '10.60.0.0/16'] }), ...others)).toBe(1);
-      const after = (await one.show('allowed-ips'))
-        .split('\n')
-        .filter((line) => !line.startsWith(two.keys.publicKey));
-      expect(after.toSorted()).toEqual(before.toSorted());
-      expect(await one.set(peerOf(two, { allowedIPs: [] }), ...others)).toBe(1);
-      expect(await one.show('allowed-ips')).toContain(`${two.keys.publicKey}\t(none)`);
-      expect(await one.set(peerOf(two))).toBe(others.length + 1);
-      expect(await one.peers()).toHaveLength(1);
-    },
-    TIMEOUT_MS,
-  );
+  it('changes the prefixes of one peer and leaves the others alone', async () => {
+    const others = Array.from({ length: 130 }, (_, index): WireGuardPeerConfig => ({
+      publicKey: generateKey().publicKey,
+      presharedKey: generateKey().privateKey,
+      allowedIPs: [`10.50.${index}.0/24`, `fd00:${index.toString(16)}::/64`],
+      keepalive: 0,
+    }));
+    await one.set(peerOf(two), ...others);
+    expect(await one.set(peerOf(two), ...others)).toBe(0);
+    const before = (await one.show('allowed-ips'))
+      .split('\n')
+      .filter((line) => !line.startsWith(two.keys.publicKey));
+    expect(await one.set(peerOf(two, { allowedIPs: ['10.99.0.2/32', '10.60.0.0/16'] }), ...others)).toBe(1);
+    const after = (await one.show('allowed-ips'))
+      .split('\n')
+      .filter((line) => !line.startsWith(two.keys.publicKey));
+    expect(after.toSorted()).toEqual(before.toSorted());
+    expect(await one.set(peerOf(two, { allowedIPs: [] }), ...others)).toBe(1);
+    expect(await one.show('allowed-ips')).toContain(`${two.keys.publicKey}\t(none)`);
+    expect(await one.set(peerOf(two))).toBe(others.length + 1);
+    expect(await one.peers()).toHaveLength(1);
+  });
 
   it('hands a prefix from one peer to another', async () => {
     const [a, b] = [generateKey().publicKey, generateKey().publicKey];

@@ -9,7 +9,6 @@ import { join, joinThrough } from '../support/network/plane-tunnels.ts';
 
 /** What packets of a peer reach of Services that it is offered. */
 
-const TIMEOUT_MS = 180_000;
 const OTHER_PORT = 7002;
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`offered Services are not tested: ${problem}\n`);
@@ -40,61 +39,54 @@ let lab: PlaneLab;
 describeInLab('Services of a provider', () => {
   beforeAll(async () => {
     lab = await PlaneLab.up();
-  }, TIMEOUT_MS);
-  afterAll(async () => lab.down(), TIMEOUT_MS);
+  });
+  afterAll(async () => lab.down());
 
-  test(
-    'are reached at their addresses and ports, and nothing beside them is',
-    async () => {
-      const home = await party(lab, 'h');
-      const provider = await party(lab, 'p', { nodes: 2 });
-      const third = await party(lab, 't');
-      const [ours, theirs, thirds] = [home, provider, third].map(({ cluster }) => cluster.side);
-      if (ours === undefined || theirs === undefined || thirds === undefined) throw new Error('no sides');
-      join(ours, theirs);
-      join(ours, thirds);
-      joinThrough(ours, theirs, thirds);
-      lend(home, provider);
-      lend(home, third);
-      // Own pods of the provider: one of them is offered, on another node than the gateway.
-      const [database, beside] = [await provider.cluster.pod(1), await provider.cluster.pod(1)];
-      await database.serve(OTHER_PORT, OTHER_PORT + 1);
-      const stranger = await third.cluster.pod();
-      await lab.apply();
-      await expectTalk(home, provider);
-      await expectTalk(home, third);
-      // The home's own pod is not offloaded: by itself it reaches its pods over there only.
-      const [view, other] = [database, beside].map(({ address }) => ours.sees(theirs, address));
-      if (view === undefined || other === undefined) throw new Error('no views');
-      const guestView = thirds.sees(ours, view);
-      expect(await answers(home.pod, view)).toEqual([]);
+  test('are reached at their addresses and ports, and nothing beside them is', async () => {
+    const home = await party(lab, 'h');
+    const provider = await party(lab, 'p', { nodes: 2 });
+    const third = await party(lab, 't');
+    const [ours, theirs, thirds] = [home, provider, third].map(({ cluster }) => cluster.side);
+    if (ours === undefined || theirs === undefined || thirds === undefined) throw new Error('no sides');
+    join(ours, theirs);
+    join(ours, thirds);
+    joinThrough(ours, theirs, thirds);
+    lend(home, provider);
+    lend(home, third);
+    // Own pods of the provider: one of them is offered, on another node than the gateway.
+    const [database, beside] = [await provider.cluster.pod(1), await provider.cluster.pod(1)];
+    await database.serve(OTHER_PORT, OTHER_PORT + 1);
+    const stranger = await third.cluster.pod();
+    await lab.apply();
+    await expectTalk(home, provider);
+    await expectTalk(home, third);
+    // The home's own pod is not offloaded: by itself it reaches its pods over there only.
+    const [view, other] = [database, beside].map(({ address }) => ours.sees(theirs, address));
+    if (view === undefined || other === undefined) throw new Error('no views');
+    const guestView = thirds.sees(ours, view);
+    expect(await answers(home.pod, view)).toEqual([]);
 
-      const began = performance.now();
-      theirs.relation(ours).offered = [tcp(database.address)];
-      ours.relation(theirs).used = [tcp(view)];
-      await lab.apply();
-      await eventually(
-        'the offered port answers',
-        async () => (await home.pod.ask('tcp', view)) !== undefined,
-      );
-      process.stdout.write(
-        `reached ${((performance.now() - began) / 1000).toFixed(2)} s after it was offered\n`,
-      );
-      await expectAnswer(async () => home.pod.ask('tcp', view), theirs.sees(ours, home.pod.address));
-      expect(await answersOfOffered(home.pod, view)).toEqual(['tcp']);
-      expect(await answers(home.pod, other)).toEqual([]);
-      // A pod of the home in a third cluster, through the home; others there do not get so far.
-      expect(await answersOfOffered(third.pod, guestView)).toEqual(['tcp']);
-      expect(await answers(stranger, guestView)).toEqual([]);
-      expect(await answers(third.pod, thirds.sees(ours, other))).toEqual([]);
-      theirs.relation(ours).access = 'None';
-      await lab.apply();
-      expect(await answers(home.pod, view)).toEqual([]);
-      theirs.relation(ours).access = 'OffloadedPods';
-      theirs.relation(ours).offered = [];
-      await lab.apply();
-      expect(await answers(home.pod, view)).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+    const began = performance.now();
+    theirs.relation(ours).offered = [tcp(database.address)];
+    ours.relation(theirs).used = [tcp(view)];
+    await lab.apply();
+    await eventually('the offered port answers', async () => (await home.pod.ask('tcp', view)) !== undefined);
+    process.stdout.write(
+      `reached ${((performance.now() - began) / 1000).toFixed(2)} s after it was offered\n`,
+    );
+    await expectAnswer(async () => home.pod.ask('tcp', view), theirs.sees(ours, home.pod.address));
+    expect(await answersOfOffered(home.pod, view)).toEqual(['tcp']);
+    expect(await answers(home.pod, other)).toEqual([]);
+    // A pod of the home in a third cluster, through the home; others there do not get so far.
+    expect(await answersOfOffered(third.pod, guestView)).toEqual(['tcp']);
+    expect(await answers(stranger, guestView)).toEqual([]);
+    expect(await answers(third.pod, thirds.sees(ours, other))).toEqual([]);
+    theirs.relation(ours).access = 'None';
+    await lab.apply();
+    expect(await answers(home.pod, view)).toEqual([]);
+    theirs.relation(ours).access = 'OffloadedPods';
+    theirs.relation(ours).offered = [];
+    await lab.apply();
+    expect(await answers(home.pod, view)).toEqual([]);
+  });
 });

@@ -5,7 +5,6 @@ import { RightsCluster, printed, type Caller } from '../support/labs/rights-clus
 
 /** What the account of the `cluster` role may do to Services and EndpointSlices, on a real API server. */
 
-const TIMEOUT_MS = 240_000;
 const PROVIDER = 'm'.repeat(26);
 const OURS = { 'tributary.dev/offered-service': 'true', 'tributary.dev/provider': PROVIDER };
 const SLICE = {
@@ -81,8 +80,8 @@ beforeAll(async () => {
     'the fence is in force',
     async () => (await statusOf('POST', servicesOf('shop'), service({}))) === 422,
   );
-}, TIMEOUT_MS);
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+});
+afterAll(async () => lab?.down());
 
 describe('the cluster role', () => {
   test.each([

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptancePolicies, type AcceptedService } from '../../src/api/acceptance-policy.ts';
 import { advertisements, type ProviderServiceStatus } from '../../src/api/advertisement.ts';
 import { GATEWAY_CONFIG_MAP, gatewayFactsData } from '../../src/api/own-network.ts';
@@ -10,8 +10,6 @@ import { translate } from '../../src/network/views.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /** A database of Milan that is used in Rome, as two whole processes and real API servers see it. */
-
-jest.setTimeout(180_000);
 
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`Services of providers are not tested: ${problem}\n`);

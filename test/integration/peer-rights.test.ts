@@ -20,7 +20,6 @@ import { NOW_MS, anOffer } from '../unit/peering/support/offers.ts';
  */
 
 const LIST = join(import.meta.dirname, 'peer-rights.txt');
-const TIMEOUT_MS = 300_000;
 /** The tenant made by hand is `rome`; this one has a contract, with a further kind. */
 const CONSUMER = 'c'.repeat(26);
 const NEGOTIATED = 'tributary-abc-shop';
@@ -65,9 +64,9 @@ beforeAll(async () => {
   const peer = await lab.as({ namespace: 'tributary-peers', name: CONSUMER });
   const widgets = `/apis/shop.example/v1/namespaces/${NEGOTIATED}/widgets`;
   await eventually('the last rights are in force', async () => (await peer('GET', widgets)).status === 200);
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 interface Rules {
   resourceRules: { apiGroups?: string[]; resources?: string[]; resourceNames?: string[]; verbs: string[] }[];
@@ -124,28 +123,24 @@ const PEERS = [
   [CONSUMER, NEGOTIATED, 'rome-shop', 'by a contract, with widgets.shop.example'],
 ] as const;
 
-test(
-  'a peer can do what is written down, and nothing else',
-  async () => {
-    const lines: string[] = [];
-    for (const [name, own, others, made] of PEERS) {
-      const peer = await lab.as({ namespace: 'tributary-peers', name });
-      const places = [
-        [own, `in its own tenant, made ${made}`],
-        [others, 'in the tenant of another peer'],
-        ...PLACES.map((place) => [place, `in ${place}`] as const),
-      ] as const;
-      for (const [namespace, where] of places) {
-        lines.push(`# ${where}`, ...resourceLines(await rulesIn(peer, namespace)));
-      }
-      lines.push('# of what is no resource', ...urlLines(await rulesIn(peer, own)), '');
+test('a peer can do what is written down, and nothing else', async () => {
+  const lines: string[] = [];
+  for (const [name, own, others, made] of PEERS) {
+    const peer = await lab.as({ namespace: 'tributary-peers', name });
+    const places = [
+      [own, `in its own tenant, made ${made}`],
+      [others, 'in the tenant of another peer'],
+      ...PLACES.map((place) => [place, `in ${place}`] as const),
+    ] as const;
+    for (const [namespace, where] of places) {
+      lines.push(`# ${where}`, ...resourceLines(await rulesIn(peer, namespace)));
     }
-    const text = lines.join('\n');
-    if (process.env['UPDATE_PEER_RIGHTS'] === '1') writeFileSync(LIST, text);
-    expect(text.split('\n')).toEqual(readFileSync(LIST, 'utf8').split('\n'));
-  },
-  TIMEOUT_MS,
-);
+    lines.push('# of what is no resource', ...urlLines(await rulesIn(peer, own)), '');
+  }
+  const text = lines.join('\n');
+  if (process.env['UPDATE_PEER_RIGHTS'] === '1') writeFileSync(LIST, text);
+  expect(text.split('\n')).toEqual(readFileSync(LIST, 'utf8').split('\n'));
+});
 
 test.each([
   ['its own tenant', NEGOTIATED],
@@ -166,7 +161,6 @@ test.each([
       expect(may).toEqual(listed.filter((line) => line.endsWith(` ${key} ${name}`)));
     }
   },
-  TIMEOUT_MS,
 );
 
 test('the list that is committed says nothing of what a guest must never have', () => {

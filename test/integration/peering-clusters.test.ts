@@ -19,7 +19,6 @@ import { FakeLinks, FakeReports } from '../unit/peering/clusters/support/world.t
 
 /** ForeignClusters on a real API server, written with exactly the rights of the table. */
 
-const TIMEOUT_MS = 180_000;
 const NAMESPACE = 'tributary-system';
 const ACCOUNT = { namespace: NAMESPACE, name: 'clusters' };
 const GROUP = '/apis/tributary.dev/v1alpha1';
@@ -82,13 +81,13 @@ beforeAll(async () => {
   const components = [events, objects, acceptance, sharing, ...clusters.caches(), ...clusters.components()];
   lifecycle = new Lifecycle(components, { clock, log, stopDeadlineMs: 10_000 });
   await lifecycle.start(new AbortController().signal);
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await lifecycle?.stop();
   await client?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 const read = async (name: string): Promise<ForeignCluster | undefined> => {
   const { status, body } = await lab.cluster.api.call('GET', `${PATH}/${name}`);

@@ -10,7 +10,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats the kinds of peering: their rules, their defaults, their messages. */
 
-const TIMEOUT_MS = 180_000;
 const GROUP = '/apis/tributary.dev/v1alpha1';
 const MERGE = 'application/merge-patch+json';
 
@@ -19,9 +18,9 @@ let lab: RightsCluster;
 beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 type Answer = { status: number; body: string };
 type Body = { apiVersion?: string; kind: string; metadata: { name: string }; spec?: object };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { advertisements } from '../../src/api/advertisement.ts';
 import { type PeeringPhase, foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
@@ -10,7 +10,6 @@ import { type Write, WriteWatch } from './support/write-watch.ts';
 
 /** Peerings between whole processes that are killed during the set-up, and ended in every way. */
 
-jest.setTimeout(180_000);
 const SEED = 20_240;
 
 const problem = peeringLabProblem();
@@ -142,62 +141,68 @@ describeInLab('peerings', () => {
     }
   }
 
-  describe('whose processes are killed on the way', () => {
-    const chance = chanceOf(testSeed(SEED));
-    const at = (count: number): ((write: Write) => boolean) => {
-      let seen = 0;
-      return () => ++seen === count;
-    };
-    const who = ['rome', 'milan', 'rome milan'];
-    const points: [what: string, killed: string, test: (write: Write) => boolean][] = [
-      ['rome has asked', 'rome', reaches('rome', 'outgoing', 'Pending')],
-      ['rome has accepted', 'milan', reaches('rome', 'outgoing', 'Accepted')],
-      ['rome has an offer', 'rome milan', reaches('rome', 'outgoing', 'Offered')],
-      ['rome is done', 'rome milan', reaches('rome', 'outgoing', 'Established')],
-      ['milan has heard', 'milan', reaches('milan', 'incoming', 'Pending')],
-      ['milan has agreed', 'rome', reaches('milan', 'incoming', 'Accepted')],
-      ['milan has the request', 'rome milan', makes('milan', 'PeeringRequest')],
-      ['milan has made a tenant', 'milan', makes('milan', 'Namespace')],
-      ['milan has made the account', 'rome milan', makes('milan', 'ServiceAccount')],
-      ['rome has the advertisement', 'rome', makes('rome', 'Advertisement')],
-      ['rome has the credential', 'rome milan', makes('rome', 'Secret')],
-      ['rome has the virtual node', 'rome', makes('rome', 'VirtualNode')],
-      ...Array.from({ length: 4 }, (_, index): (typeof points)[number] => {
-        const count = 1 + chance.below(60);
-        return [`write ${count}`, who[index % who.length] ?? '', at(count)];
-      }),
-    ];
+  longOnly('peerings whose processes are killed on the way', describe)(
+    'whose processes are killed on the way',
+    () => {
+      const chance = chanceOf(testSeed(SEED));
+      const at = (count: number): ((write: Write) => boolean) => {
+        let seen = 0;
+        return () => ++seen === count;
+      };
+      const who = ['rome', 'milan', 'rome milan'];
+      const points: [what: string, killed: string, test: (write: Write) => boolean][] = [
+        ['rome has asked', 'rome', reaches('rome', 'outgoing', 'Pending')],
+        ['rome has accepted', 'milan', reaches('rome', 'outgoing', 'Accepted')],
+        ['rome has an offer', 'rome milan', reaches('rome', 'outgoing', 'Offered')],
+        ['rome is done', 'rome milan', reaches('rome', 'outgoing', 'Established')],
+        ['milan has heard', 'milan', reaches('milan', 'incoming', 'Pending')],
+        ['milan has agreed', 'rome', reaches('milan', 'incoming', 'Accepted')],
+        ['milan has the request', 'rome milan', makes('milan', 'PeeringRequest')],
+        ['milan has made a tenant', 'milan', makes('milan', 'Namespace')],
+        ['milan has made the account', 'rome milan', makes('milan', 'ServiceAccount')],
+        ['rome has the advertisement', 'rome', makes('rome', 'Advertisement')],
+        ['rome has the credential', 'rome milan', makes('rome', 'Secret')],
+        ['rome has the virtual node', 'rome', makes('rome', 'VirtualNode')],
+        ...Array.from({ length: 4 }, (_, index): (typeof points)[number] => {
+          const count = 1 + chance.below(60);
+          return [`write ${count}`, who[index % who.length] ?? '', at(count)];
+        }),
+      ];
 
-    // Each takes a whole peering.
-    const step = short('every so many-th point at which processes of a peering are killed', {
-      short: 20,
-      long: 1,
-    });
-    test.each(points.filter((_, index) => index % step === 0))('when %s: %s', async (_, killed, isPoint) => {
-      const victims = killed.split(' ').map((name) => lab.city(name));
-      const generations: number[] = [];
-      const watch = await WriteWatch.start(lab.cities);
-      try {
-        const reached = watch.first(isPoint);
-        watch.each(({ city, kind, object }) => {
-          if (city !== 'rome' || kind !== 'Advertisement') return;
-          generations.push(
-            (object as { spec?: { offer?: { generation?: number } } }).spec?.offer?.generation ?? 0,
-          );
-        });
-        await intent();
-        await reached;
-        await Promise.all(victims.map(async (city) => city.kill()));
-        for (const city of victims) city.start();
-        await peered();
-        await oneOfEach();
-        expect(generations).toEqual(generations.toSorted((a, b) => a - b));
-        expect(await rome.generation(milan.id)).toBeGreaterThan(0);
-      } finally {
-        await watch.stop();
-      }
-    });
-  });
+      // Each takes a whole peering.
+      const step = short('every so many-th point at which processes of a peering are killed', {
+        short: 20,
+        long: 1,
+      });
+      test.each(points.filter((_, index) => index % step === 0))(
+        'when %s: %s',
+        async (_, killed, isPoint) => {
+          const victims = killed.split(' ').map((name) => lab.city(name));
+          const generations: number[] = [];
+          const watch = await WriteWatch.start(lab.cities);
+          try {
+            const reached = watch.first(isPoint);
+            watch.each(({ city, kind, object }) => {
+              if (city !== 'rome' || kind !== 'Advertisement') return;
+              generations.push(
+                (object as { spec?: { offer?: { generation?: number } } }).spec?.offer?.generation ?? 0,
+              );
+            });
+            await intent();
+            await reached;
+            await Promise.all(victims.map(async (city) => city.kill()));
+            for (const city of victims) city.start();
+            await peered();
+            await oneOfEach();
+            expect(generations).toEqual(generations.toSorted((a, b) => a - b));
+            expect(await rome.generation(milan.id)).toBeGreaterThan(0);
+          } finally {
+            await watch.stop();
+          }
+        },
+      );
+    },
+  );
 
   describe('that are ended on one side', () => {
     /** With a pod on each virtual node. */

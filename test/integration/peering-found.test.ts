@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { binaries } from '../../lab/binaries.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
@@ -16,8 +16,6 @@ import { type City, PeeringLab, peeringLabProblem, say, until } from '../support
 
 /** Clusters that find each other in each possible way, as whole processes on separate networks. */
 
-const TIMEOUT_MS = 180_000;
-jest.setTimeout(TIMEOUT_MS);
 const DOMAIN = 'example.org';
 /** After a crash, others forget a cluster within this time. */
 const LAN_TTL_SECONDS = 4;

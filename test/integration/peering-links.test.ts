@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptancePolicies } from '../../src/api/acceptance-policy.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
@@ -12,7 +12,6 @@ import { type City, PeeringLab, peeringLabProblem, say, until } from '../support
 
 /** Links between whole processes: who can dial whom, addresses that change, and attackers. */
 
-jest.setTimeout(180_000);
 const PORT = 7443;
 const ATTACKS = short('malformed attempts', { short: 300, long: 1_000 });
 

@@ -11,7 +11,6 @@ import { buildRelease } from '../../tools/release/release.ts';
 
 /** What people install: built twice, and run as they would run it, away from the repository. */
 
-const TIMEOUT_MS = 180_000;
 const root = join(import.meta.dirname, '..', '..');
 /** 2020-01-01. */
 const EPOCH = '1577836800';
@@ -60,33 +59,29 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'tributary-release-'));
   release = join(home, 'release');
   await buildRelease(root, release, EPOCH);
-}, TIMEOUT_MS);
+});
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test(
-  'two builds are equal, byte by byte, and the checksums hold',
-  async () => {
-    const again = join(home, 'again');
-    await buildRelease(root, again, EPOCH);
-    const [first, second] = [contents(release), contents(again)];
-    expect(Object.keys(second)).toEqual(
-      [
-        'SHA256SUMS',
-        'kubectl-tributary',
-        'kubectl_complete-tributary',
-        `tributary-${VERSION}.tgz`,
-        'tributary',
-        'tributary.cdx.json',
-      ].toSorted(),
-    );
-    const different = Object.keys(first).filter((name) => first[name] !== second[name]);
-    expect(different).toEqual([]);
-    const { code, out } = run('sh', '-c', 'cd release && sha256sum --strict --check SHA256SUMS');
-    expect([code, out.split('\n').filter((line) => line.endsWith(': OK')).length]).toEqual([0, 4]);
-  },
-  TIMEOUT_MS,
-);
+test('two builds are equal, byte by byte, and the checksums hold', async () => {
+  const again = join(home, 'again');
+  await buildRelease(root, again, EPOCH);
+  const [first, second] = [contents(release), contents(again)];
+  expect(Object.keys(second)).toEqual(
+    [
+      'SHA256SUMS',
+      'kubectl-tributary',
+      'kubectl_complete-tributary',
+      `tributary-${VERSION}.tgz`,
+      'tributary',
+      'tributary.cdx.json',
+    ].toSorted(),
+  );
+  const different = Object.keys(first).filter((name) => first[name] !== second[name]);
+  expect(different).toEqual([]);
+  const { code, out } = run('sh', '-c', 'cd release && sha256sum --strict --check SHA256SUMS');
+  expect([code, out.split('\n').filter((line) => line.endsWith(': OK')).length]).toEqual([0, 4]);
+});
 
 test('the one file says what it was built from, whatever lies around it', () => {
   const stamp = new RegExp(
@@ -113,52 +108,44 @@ test('commands that load more than others work in it, and what is in the image o
   }
 });
 
-test(
-  'completion does not wait for a cluster that never answers',
-  async () => {
-    // It takes connections, and says nothing.
-    const silent = createServer();
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const { port } = silent.address() as AddressInfo;
-    const kubeconfig = kubeconfigFor(`https://127.0.0.1:${port}`);
-    try {
-      // Long after it gives up by itself, and before any other time limit of ours.
-      const { code, out, err } = run(
-        'timeout',
-        '20',
-        'tributary',
-        '__complete',
-        '--kubeconfig',
-        kubeconfig,
-        'unpeer',
-        '',
-      );
-      expect([code, out, err]).toEqual([0, ':4\n', '']);
-    } finally {
-      silent.close();
-    }
-  },
-  TIMEOUT_MS,
-);
+test('completion does not wait for a cluster that never answers', async () => {
+  // It takes connections, and says nothing.
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const kubeconfig = kubeconfigFor(`https://127.0.0.1:${port}`);
+  try {
+    // Long after it gives up by itself, and before any other time limit of ours.
+    const { code, out, err } = run(
+      'timeout',
+      '20',
+      'tributary',
+      '__complete',
+      '--kubeconfig',
+      kubeconfig,
+      'unpeer',
+      '',
+    );
+    expect([code, out, err]).toEqual([0, ':4\n', '']);
+  } finally {
+    silent.close();
+  }
+});
 
-test(
-  'the npm package runs by npx without a registry, and holds few files',
-  () => {
-    // npm takes a whole path for a program.
-    const tarball = `./release/tributary-${VERSION}.tgz`;
-    const { code, out } = run('npx', '--yes', '--offline', tarball, 'version');
-    expect([code, out]).toEqual([0, expect.stringContaining(`tributary ${VERSION} (commit`)]);
-    const files = run('tar', 'tzf', tarball).out.trim().split('\n').toSorted();
-    expect(files.map((path) => path.replace('package/', ''))).toEqual([
-      'LICENSE',
-      'README.md',
-      'package.json',
-      'program.cjs',
-      'tributary.cjs',
-    ]);
-  },
-  TIMEOUT_MS,
-);
+test('the npm package runs by npx without a registry, and holds few files', () => {
+  // npm takes a whole path for a program.
+  const tarball = `./release/tributary-${VERSION}.tgz`;
+  const { code, out } = run('npx', '--yes', '--offline', tarball, 'version');
+  expect([code, out]).toEqual([0, expect.stringContaining(`tributary ${VERSION} (commit`)]);
+  const files = run('tar', 'tzf', tarball).out.trim().split('\n').toSorted();
+  expect(files.map((path) => path.replace('package/', ''))).toEqual([
+    'LICENSE',
+    'README.md',
+    'package.json',
+    'program.cjs',
+    'tributary.cjs',
+  ]);
+});
 
 test('the SBOM names what is in the bundle, and nothing of the tests or of the image', () => {
   const sbom = JSON.parse(readFileSync(join(release, 'tributary.cdx.json'), 'utf8')) as {
@@ -176,7 +163,7 @@ describe('as a plug-in of the real kubectl', () => {
   let kubectl: string;
   beforeAll(async () => {
     ({ kubectl } = await binaries(undefined, ['kubectl']));
-  }, TIMEOUT_MS);
+  });
 
   test('kubectl lists it, runs it, completes it, and is named in its help', () => {
     expect(run(kubectl, 'plugin', 'list').out).toContain(join(release, 'kubectl-tributary'));

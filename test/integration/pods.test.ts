@@ -11,15 +11,13 @@ import { eventually } from '../support/eventually.ts';
 
 /** Pods that the foreign cluster refuses, and changes that it refuses, on real API servers. */
 
-const TIMEOUT_MS = 180_000;
-
 let lab: AgentLab;
 beforeAll(async () => {
   lab = await AgentLab.up();
   await lab.start();
   await lab.ready();
-}, TIMEOUT_MS);
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+});
+afterAll(async () => lab?.down());
 
 const main = { name: 'main', image: 'web:1' };
 
@@ -118,54 +116,46 @@ describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
     });
   });
 
-  test(
-    'a pod of a Job that counts on its end is replaced when it is deleted before it ran',
-    async () => {
-      await lab.homeCluster.api.call('POST', '/apis/batch/v1/namespaces/shop/jobs', {
-        apiVersion: 'batch/v1',
-        kind: 'Job',
-        metadata: { name: 'work', namespace: 'shop' },
-        spec: {
-          // Waits for the pod's phase, not for its deletion.
-          podReplacementPolicy: 'Failed',
-          template: {
-            spec: { nodeName: NODE, restartPolicy: 'Never', hostNetwork: true, containers: [main] },
-          },
+  test('a pod of a Job that counts on its end is replaced when it is deleted before it ran', async () => {
+    await lab.homeCluster.api.call('POST', '/apis/batch/v1/namespaces/shop/jobs', {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'work', namespace: 'shop' },
+      spec: {
+        // Waits for the pod's phase, not for its deletion.
+        podReplacementPolicy: 'Failed',
+        template: {
+          spec: { nodeName: NODE, restartPolicy: 'Never', hostNetwork: true, containers: [main] },
         },
-      });
-      const found = async (): Promise<Pod[]> =>
-        (await lab.home.list(pods, { namespace: 'shop', labelSelector: 'job-name=work' })).items;
-      await eventually('refused', async () => (await found())[0]?.status?.reason === 'Forbidden');
-      const [first] = await found();
-      expect(first?.metadata.finalizers).toEqual(['batch.kubernetes.io/job-tracking']);
-      await lab.home.delete(pods, { namespace: 'shop', name: first?.metadata.name ?? '' });
-      await eventually('another one', async () =>
-        (await found()).every(({ metadata }) => metadata.uid !== first?.metadata.uid),
-      );
-      await eventually('replaced', async () => (await found()).length === 1);
-      await lab.homeCluster.api.call(
-        'DELETE',
-        '/apis/batch/v1/namespaces/shop/jobs/work?propagationPolicy=Background',
-      );
-    },
-    TIMEOUT_MS,
-  );
+      },
+    });
+    const found = async (): Promise<Pod[]> =>
+      (await lab.home.list(pods, { namespace: 'shop', labelSelector: 'job-name=work' })).items;
+    await eventually('refused', async () => (await found())[0]?.status?.reason === 'Forbidden');
+    const [first] = await found();
+    expect(first?.metadata.finalizers).toEqual(['batch.kubernetes.io/job-tracking']);
+    await lab.home.delete(pods, { namespace: 'shop', name: first?.metadata.name ?? '' });
+    await eventually('another one', async () =>
+      (await found()).every(({ metadata }) => metadata.uid !== first?.metadata.uid),
+    );
+    await eventually('replaced', async () => (await found()).length === 1);
+    await lab.homeCluster.api.call(
+      'DELETE',
+      '/apis/batch/v1/namespaces/shop/jobs/work?propagationPolicy=Background',
+    );
+  });
 
-  test(
-    'asked again with patience, and written once',
-    async () => {
-      const before = await read('host-network');
-      let asked = 0;
-      lab.proxy.judge(({ method, path }) => {
-        if (method === 'POST' && path.startsWith('/api/v1/namespaces/tenant/pods')) asked++;
-        return undefined;
-      });
-      await eventually('asked again', () => asked >= 3);
-      expect((await read('host-network')).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
-      lab.proxy.calm();
-    },
-    TIMEOUT_MS,
-  );
+  test('asked again with patience, and written once', async () => {
+    const before = await read('host-network');
+    let asked = 0;
+    lab.proxy.judge(({ method, path }) => {
+      if (method === 'POST' && path.startsWith('/api/v1/namespaces/tenant/pods')) asked++;
+      return undefined;
+    });
+    await eventually('asked again', () => asked >= 3);
+    expect((await read('host-network')).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+    lab.proxy.calm();
+  });
 
   test('what waits for an object is shown as a kubelet shows a pod that it has accepted', async () => {
     const { metadata, status } = await read('missing-secret');
@@ -308,34 +298,30 @@ test.each<[string, NonNullable<Pod['spec']>['restartPolicy'], object]>([
     { phase: 'Failed', containerStatuses: [{ state: { terminated: { exitCode: 137 } } }] },
   ],
   ['made to run for ever: home makes up no end of it', 'Always', { phase: 'Running' }],
-])(
-  'deleted while it runs, %s',
-  async (_, restartPolicy = 'Always', status) => {
-    const name = `ended-${restartPolicy.toLowerCase()}`;
-    await add(name, { restartPolicy });
-    await eventually('runs', async () => (await read(name)).status?.phase === 'Running');
-    const list = { namespace: 'shop', fieldSelector: `metadata.name=${name}` };
-    const watched = new Informer({
-      client: lab.home,
-      type: pods,
-      list,
-      clock: systemClock,
-      log: silentLogger,
-    });
-    const last: (Pod | undefined)[] = [];
-    watched.onChange((_key, current, previous) => {
-      if (current === undefined) last.push(previous);
-    });
-    const abort = new AbortController();
-    await watched.start(abort.signal);
-    try {
-      await lab.home.delete(pods, { namespace: 'shop', name });
-      await eventually('gone at home', () => last.length > 0);
-    } finally {
-      abort.abort();
-      await watched.stop();
-    }
-    expect(last).toMatchObject([{ status }]);
-  },
-  TIMEOUT_MS,
-);
+])('deleted while it runs, %s', async (_, restartPolicy = 'Always', status) => {
+  const name = `ended-${restartPolicy.toLowerCase()}`;
+  await add(name, { restartPolicy });
+  await eventually('runs', async () => (await read(name)).status?.phase === 'Running');
+  const list = { namespace: 'shop', fieldSelector: `metadata.name=${name}` };
+  const watched = new Informer({
+    client: lab.home,
+    type: pods,
+    list,
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const last: (Pod | undefined)[] = [];
+  watched.onChange((_key, current, previous) => {
+    if (current === undefined) last.push(previous);
+  });
+  const abort = new AbortController();
+  await watched.start(abort.signal);
+  try {
+    await lab.home.delete(pods, { namespace: 'shop', name });
+    await eventually('gone at home', () => last.length > 0);
+  } finally {
+    abort.abort();
+    await watched.stop();
+  }
+  expect(last).toMatchObject([{ status }]);
+});

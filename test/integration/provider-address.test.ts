@@ -35,7 +35,6 @@ import { Relay } from '../support/peering/relay.ts';
  * Agents are those of the program, as far as they connect.
  */
 
-const TIMEOUT_MS = 180_000;
 const NAME = 'milan.example';
 const IN_CERTIFICATE = 'kubernetes.default.svc';
 /** Where the provider's own servers are. */
@@ -74,7 +73,7 @@ beforeAll(async () => {
   const caches = new Caches(basics);
   places = ourPlaces({ ...basics, caches, credentials: { server, ca: ourCa }, env: {} });
   for (const component of places.components) await component.start?.(new AbortController().signal);
-}, TIMEOUT_MS);
+});
 
 afterEach(async () => {
   const ended = world;
@@ -87,14 +86,14 @@ afterEach(async () => {
   await ended?.stop();
   for (const close of closing.splice(0)) await close();
   leadsTo = [THEIRS];
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   for (const component of places?.components ?? []) await component.stop?.();
   await admin?.delete(nodes, { name: 'ours' });
   await admin?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 const isGone = async (read: Promise<unknown>): Promise<boolean> =>
   read.then(
@@ -179,119 +178,95 @@ test('our places are those that the API server knows of itself, and our nodes', 
   expect(apiServers).toContain(`${real.host}:${real.port}`);
 });
 
-test(
-  'a name that led to the provider when it was checked, and leads to our API server afterwards',
-  async () => {
-    const theirs = await theirApiServer();
-    const relay = await relayToUs();
-    const provider = await told({ server: `https://${NAME}:${theirs.port}`, ca: theirs.ca });
-    const found = await access(provider);
-    // From now on it leads to us.
-    leadsTo = [real.host];
-    expect(found).toMatchObject({
-      how: 'Direct',
-      server: `https://${THEIRS}:${theirs.port}`,
-      serverName: NAME,
-    });
-    expect(await agentWith({ namespace: SYSTEM, name: secretName(provider) })).toBe('answered');
-    expect(theirs.tokens).toHaveLength(1);
-    expect(relay.connections).toBe(0);
-  },
-  TIMEOUT_MS,
-);
+test('a name that led to the provider when it was checked, and leads to our API server afterwards', async () => {
+  const theirs = await theirApiServer();
+  const relay = await relayToUs();
+  const provider = await told({ server: `https://${NAME}:${theirs.port}`, ca: theirs.ca });
+  const found = await access(provider);
+  // From now on it leads to us.
+  leadsTo = [real.host];
+  expect(found).toMatchObject({
+    how: 'Direct',
+    server: `https://${THEIRS}:${theirs.port}`,
+    serverName: NAME,
+  });
+  expect(await agentWith({ namespace: SYSTEM, name: secretName(provider) })).toBe('answered');
+  expect(theirs.tokens).toHaveLength(1);
+  expect(relay.connections).toBe(0);
+});
 
-test(
-  'an API server that only a proxy reaches: the agent goes through it, with its user and password',
-  async () => {
-    const theirs = await theirApiServer('127.0.0.1');
-    const proxy = await new ConnectProxy().start();
-    closing.push(async () => proxy.stop());
-    // Nobody is there from here.
-    leadsTo = ['10.77.0.9'];
-    const target = `10.77.0.9:${theirs.port}`;
-    proxy.routes.set(target, theirs.port);
-    const api = { server: `https://${NAME}:${theirs.port}`, ca: theirs.ca };
-    const provider = await told(api, { proxies: proxy.settings('', 'me:secret') });
-    expect(await access(provider)).toMatchObject({ how: 'Direct', server: `https://${target}` });
-    expect(await agentWith({ namespace: SYSTEM, name: secretName(provider) })).toBe('answered');
-    expect(theirs.tokens).toHaveLength(1);
-    const authorization = `Basic ${Buffer.from('me:secret').toString('base64')}`;
-    expect(new Set(proxy.asked.map((asked) => JSON.stringify(asked)))).toEqual(
-      new Set([JSON.stringify({ target, authorization })]),
-    );
-  },
-  TIMEOUT_MS,
-);
+test('an API server that only a proxy reaches: the agent goes through it, with its user and password', async () => {
+  const theirs = await theirApiServer('127.0.0.1');
+  const proxy = await new ConnectProxy().start();
+  closing.push(async () => proxy.stop());
+  // Nobody is there from here.
+  leadsTo = ['10.77.0.9'];
+  const target = `10.77.0.9:${theirs.port}`;
+  proxy.routes.set(target, theirs.port);
+  const api = { server: `https://${NAME}:${theirs.port}`, ca: theirs.ca };
+  const provider = await told(api, { proxies: proxy.settings('', 'me:secret') });
+  expect(await access(provider)).toMatchObject({ how: 'Direct', server: `https://${target}` });
+  expect(await agentWith({ namespace: SYSTEM, name: secretName(provider) })).toBe('answered');
+  expect(theirs.tokens).toHaveLength(1);
+  const authorization = `Basic ${Buffer.from('me:secret').toString('base64')}`;
+  expect(new Set(proxy.asked.map((asked) => JSON.stringify(asked)))).toEqual(
+    new Set([JSON.stringify({ target, authorization })]),
+  );
+});
 
 test.each([
   ['our API server by its address', () => ({ server: `https://${real.host}:${real.port}` })],
   ['by a name that leads there', () => ({ server: `https://${NAME}:${real.port}` })],
-])(
-  '%s is not dialled, whatever authority is named',
-  async (_what, api) => {
-    leadsTo = [real.host];
-    const { cert } = await selfSigned();
-    const provider = await told({ ...api(), ca: cert, serverName: IN_CERTIFICATE });
-    // What is refused goes through the peering, to where the provider itself sends it.
-    expect(await access(provider)).toMatchObject({ how: 'Link', server: 'https://127.0.0.1:4443' });
-  },
-  TIMEOUT_MS,
-);
+])('%s is not dialled, whatever authority is named', async (_what, api) => {
+  leadsTo = [real.host];
+  const { cert } = await selfSigned();
+  const provider = await told({ ...api(), ca: cert, serverName: IN_CERTIFICATE });
+  // What is refused goes through the peering, to where the provider itself sends it.
+  expect(await access(provider)).toMatchObject({ how: 'Link', server: 'https://127.0.0.1:4443' });
+});
 
-test(
-  'what listens on one of our nodes is not dialled, also if it is what the provider says',
-  async () => {
-    if (NODE_ADDRESS === undefined) throw new Error('this machine has loopback only');
-    const onNode = await theirApiServer(NODE_ADDRESS);
-    const provider = await told({ server: `https://${NODE_ADDRESS}:${onNode.port}`, ca: onNode.ca });
-    expect(await access(provider)).toMatchObject({ how: 'Link' });
-    expect(onNode.connections()).toBe(0);
-  },
-  TIMEOUT_MS,
-);
+test('what listens on one of our nodes is not dialled, also if it is what the provider says', async () => {
+  if (NODE_ADDRESS === undefined) throw new Error('this machine has loopback only');
+  const onNode = await theirApiServer(NODE_ADDRESS);
+  const provider = await told({ server: `https://${NODE_ADDRESS}:${onNode.port}`, ca: onNode.ca });
+  expect(await access(provider)).toMatchObject({ how: 'Link' });
+  expect(onNode.connections()).toBe(0);
+});
 
-test(
-  'somebody between us and our own API server who hands out our own authority gets nothing at all',
-  async () => {
-    const relay = await relayToUs();
-    const api = { server: `https://${THEIRS}:${relay.port}`, ca: ourCa, serverName: IN_CERTIFICATE };
-    const provider = await told(api);
-    const message = await awaited('it is said', async () => {
-      const found = await admin.get(advertisements, { name: provider }).catch(() => undefined);
-      const status = found?.status;
-      return status?.conditions
-        ?.map((one) => one.message)
-        .find((text) => text?.includes('of this very cluster'));
-    });
-    expect(message).toContain('the certificate authority of this very cluster');
-    expect(await isGone(admin.get(secrets, { namespace: SYSTEM, name: secretName(provider) }))).toBe(true);
-    expect(relay.connections).toBe(0);
-  },
-  TIMEOUT_MS,
-);
+test('somebody between us and our own API server who hands out our own authority gets nothing at all', async () => {
+  const relay = await relayToUs();
+  const api = { server: `https://${THEIRS}:${relay.port}`, ca: ourCa, serverName: IN_CERTIFICATE };
+  const provider = await told(api);
+  const message = await awaited('it is said', async () => {
+    const found = await admin.get(advertisements, { name: provider }).catch(() => undefined);
+    const status = found?.status;
+    return status?.conditions
+      ?.map((one) => one.message)
+      .find((text) => text?.includes('of this very cluster'));
+  });
+  expect(message).toContain('the certificate authority of this very cluster');
+  expect(await isGone(admin.get(secrets, { namespace: SYSTEM, name: secretName(provider) }))).toBe(true);
+  expect(relay.connections).toBe(0);
+});
 
-test(
-  'an agent that is led home all the same, as through a stream of the peering, does not send its token',
-  async () => {
-    const relay = await relayToUs();
-    const secret = forgeSecret('milan', SYSTEM, {
-      access: {
-        how: 'Link',
-        server: `https://${THEIRS}:${relay.port}`,
-        ca: ourCa,
-        serverName: IN_CERTIFICATE,
-      },
-      credential: { token: 'nobody', issuedMs: Date.now(), expiresMs: Date.now() + 60_000 },
-    });
-    const ref = { namespace: SYSTEM, name: 'led-home' };
-    await admin.create(secrets, {
-      ...secret,
-      metadata: { ...secret.metadata, ...ref, labels: { [LABEL_PROVIDER]: 'x' } },
-    });
-    closing.push(async () => admin.delete(secrets, ref));
-    // A request would be answered: 401 to this token.
-    expect(await agentWith(ref)).toContain('a certificate of the authority of this very cluster');
-    expect(relay.connections).toBeGreaterThan(0);
-  },
-  TIMEOUT_MS,
-);
+test('an agent that is led home all the same, as through a stream of the peering, does not send its token', async () => {
+  const relay = await relayToUs();
+  const secret = forgeSecret('milan', SYSTEM, {
+    access: {
+      how: 'Link',
+      server: `https://${THEIRS}:${relay.port}`,
+      ca: ourCa,
+      serverName: IN_CERTIFICATE,
+    },
+    credential: { token: 'nobody', issuedMs: Date.now(), expiresMs: Date.now() + 60_000 },
+  });
+  const ref = { namespace: SYSTEM, name: 'led-home' };
+  await admin.create(secrets, {
+    ...secret,
+    metadata: { ...secret.metadata, ...ref, labels: { [LABEL_PROVIDER]: 'x' } },
+  });
+  closing.push(async () => admin.delete(secrets, ref));
+  // A request would be answered: 401 to this token.
+  expect(await agentWith(ref)).toContain('a certificate of the authority of this very cluster');
+  expect(relay.connections).toBeGreaterThan(0);
+});

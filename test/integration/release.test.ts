@@ -29,7 +29,6 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
  * NamespaceOffloadings, one more. The scheduler and the agent are a few lines.
  */
 
-const TIMEOUT_MS = 180_000;
 const OFFLOADINGS: Right = {
   resource: 'namespaceoffloadings.tributary.dev',
   verbs: ['list', 'watch'],
@@ -78,13 +77,13 @@ beforeAll(async () => {
   );
   client = account.connect();
   await start();
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await lifecycle?.stop();
   await Promise.all([client?.close(), admin?.close()]);
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 async function start(): Promise<void> {
   const log = createLogger({
@@ -184,39 +183,35 @@ test('a pod of a ReplicaSet is released; its successor is nobody else and bears 
   expect(offloading.status?.conditions).toHaveLength(1);
 });
 
-test(
-  'a Job does not count it against its backoffLimit, where its policy says so',
-  async () => {
-    const { status, body } = await lab.cluster.api.call('POST', '/apis/batch/v1/namespaces/shop/jobs', {
-      apiVersion: 'batch/v1',
-      kind: 'Job',
-      metadata: { name: 'work', namespace: 'shop' },
-      spec: {
-        backoffLimit: 0,
-        podFailurePolicy: { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] },
-        template: {
-          spec: {
-            schedulerName: 'none',
-            restartPolicy: 'Never',
-            containers: [{ name: 'main', image: 'web:1' }],
-          },
+test('a Job does not count it against its backoffLimit, where its policy says so', async () => {
+  const { status, body } = await lab.cluster.api.call('POST', '/apis/batch/v1/namespaces/shop/jobs', {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'work', namespace: 'shop' },
+    spec: {
+      backoffLimit: 0,
+      podFailurePolicy: { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] },
+      template: {
+        spec: {
+          schedulerName: 'none',
+          restartPolicy: 'Never',
+          containers: [{ name: 'main', image: 'web:1' }],
         },
       },
-    });
-    if (status !== 201) throw new Error(body);
-    await eventually('a pod', async () => (await list('job-name=work')).length === 1);
-    const [pod] = await list('job-name=work');
-    if (pod === undefined) throw new Error('no pod');
-    await refuse(pod);
-    await end(pod.metadata.uid);
-    await eventually('another pod', async () =>
-      (await list('job-name=work')).some(({ metadata }) => metadata.uid !== pod.metadata.uid),
-    );
-    const job = await lab.cluster.api.call('GET', '/apis/batch/v1/namespaces/shop/jobs/work');
-    expect((JSON.parse(job.body) as { status: object }).status).not.toHaveProperty('failed');
-  },
-  TIMEOUT_MS,
-);
+    },
+  });
+  if (status !== 201) throw new Error(body);
+  await eventually('a pod', async () => (await list('job-name=work')).length === 1);
+  const [pod] = await list('job-name=work');
+  if (pod === undefined) throw new Error('no pod');
+  await refuse(pod);
+  await end(pod.metadata.uid);
+  await eventually('another pod', async () =>
+    (await list('job-name=work')).some(({ metadata }) => metadata.uid !== pod.metadata.uid),
+  );
+  const job = await lab.cluster.api.call('GET', '/apis/batch/v1/namespaces/shop/jobs/work');
+  expect((JSON.parse(job.body) as { status: object }).status).not.toHaveProperty('failed');
+});
 
 test('a bare pod is made anew, as admission lets it in again', async () => {
   const created = await admin.create(pods, {

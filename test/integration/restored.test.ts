@@ -23,7 +23,6 @@ import { eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { short } from '../support/long.ts';
 
-const TIMEOUT_MS = 300_000;
 const WAIT_MS = 120_000;
 const REPLICAS = 6;
 const KEEP_SECONDS = 15;
@@ -42,8 +41,8 @@ beforeAll(async () => {
   const body = { spec: { homeApiServer: { host: '192.0.2.9', port: 6443 } } };
   await lab.home.patch(virtualNodes, { name: NODE }, { type: 'merge', body });
   await lab.ready();
-}, TIMEOUT_MS);
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+});
+afterAll(async () => lab?.down());
 
 const template = (app: string, image: string): object => ({
   metadata: { labels: { app } },
@@ -262,7 +261,6 @@ test.each(CASES)(
     })();
     expect(await leastBodies(to, work)).toBeGreaterThanOrEqual(REPLICAS);
   },
-  TIMEOUT_MS,
 );
 
 test.each(CASES)(
@@ -280,5 +278,4 @@ test.each(CASES)(
     expect(left.length).toBeGreaterThanOrEqual(2);
     expect(left.filter((one) => !now.has(one))).toEqual([]);
   },
-  TIMEOUT_MS,
 );

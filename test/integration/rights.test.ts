@@ -76,7 +76,6 @@ const EVERYBODYS_URLS = [
   '/version/',
 ];
 
-const TIMEOUT_MS = 180_000;
 /** Accounts and namespaces of which thousands of single questions would only repeat, in every run, what a rules review says. */
 const ALL =
   short('roles and namespaces whose every right is asked one by one', { short: 'none', long: 'all' }) ===
@@ -157,9 +156,9 @@ beforeAll(async () => {
   const hook = forgeUninstallHook({ image: 'tributary:1', priorityClasses: false });
   await lab.apply(printYaml(hook.filter(({ kind }) => kind !== 'Job')));
   resources = await servedResources(api);
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 interface Rules {
   resourceRules: { apiGroups: string[]; resources: string[]; resourceNames?: string[]; verbs: string[] }[];
@@ -192,23 +191,19 @@ const flat = (rules: readonly Partial<Rules['resourceRules'][number]>[]): string
   ].toSorted();
 
 describe('what the API server allows is what is written down', () => {
-  test(
-    'for a peer, in its tenant namespace and anywhere else',
-    async () => {
-      const everywhere = expected([EVERYBODYS]);
-      expect(resources.length).toBeGreaterThan(100);
-      expect(await allowed(api, PEER, resources, { namespace: 'rome-shop' })).toEqual(
-        expected([PEER_RIGHTS, EVERYBODYS]),
-      );
-      for (const namespace of ['', ...more(['shop', 'tributary-peers'])]) {
-        expect({ namespace, may: await allowed(api, PEER, resources, { namespace }) }).toEqual({
-          namespace,
-          may: everywhere,
-        });
-      }
-    },
-    TIMEOUT_MS,
-  );
+  test('for a peer, in its tenant namespace and anywhere else', async () => {
+    const everywhere = expected([EVERYBODYS]);
+    expect(resources.length).toBeGreaterThan(100);
+    expect(await allowed(api, PEER, resources, { namespace: 'rome-shop' })).toEqual(
+      expected([PEER_RIGHTS, EVERYBODYS]),
+    );
+    for (const namespace of ['', ...more(['shop', 'tributary-peers'])]) {
+      expect({ namespace, may: await allowed(api, PEER, resources, { namespace }) }).toEqual({
+        namespace,
+        may: everywhere,
+      });
+    }
+  });
 
   test.each([
     ['rome-shop', PEER_RIGHTS],
@@ -216,17 +211,13 @@ describe('what the API server allows is what is written down', () => {
     ['kube-system', []],
     ['tributary-peers', []],
     ['tributary-system', []],
-  ] as const)(
-    'for a peer, by its own rules review in %s',
-    async (namespace, table) => {
-      const rules = await rulesIn(await lab.as({ namespace: 'tributary-peers', name: 'rome' }), namespace);
-      expect(flat(rules.resourceRules)).toEqual(flat(rulesOf([...table, ...EVERYBODYS])));
-      const urls = rules.nonResourceRules.flatMap((rule) => rule.nonResourceURLs);
-      expect([...new Set(urls)].toSorted()).toEqual(EVERYBODYS_URLS);
-      expect(new Set(rules.nonResourceRules.flatMap((rule) => rule.verbs))).toEqual(new Set(['get']));
-    },
-    TIMEOUT_MS,
-  );
+  ] as const)('for a peer, by its own rules review in %s', async (namespace, table) => {
+    const rules = await rulesIn(await lab.as({ namespace: 'tributary-peers', name: 'rome' }), namespace);
+    expect(flat(rules.resourceRules)).toEqual(flat(rulesOf([...table, ...EVERYBODYS])));
+    const urls = rules.nonResourceRules.flatMap((rule) => rule.nonResourceURLs);
+    expect([...new Set(urls)].toSorted()).toEqual(EVERYBODYS_URLS);
+    expect(new Set(rules.nonResourceRules.flatMap((rule) => rule.verbs))).toEqual(new Set(['get']));
+  });
 
   const cluster = [AGENT_CLUSTER_RIGHTS, EVERYBODYS];
   describe.each([
@@ -241,23 +232,16 @@ describe('what the API server allows is what is written down', () => {
     testWhere(['shop', ...more([''])].includes(namespace))(
       'by one question for each resource and verb',
       async () => expect(await allowed(api, AGENT, resources, { namespace })).toEqual(expected(tables)),
-      TIMEOUT_MS,
     );
 
-    testWhere(namedIn(tables).size > 0)(
-      'by the names of objects',
-      async () => expectNamed(AGENT, namespace, tables),
-      TIMEOUT_MS,
+    testWhere(namedIn(tables).size > 0)('by the names of objects', async () =>
+      expectNamed(AGENT, namespace, tables),
     );
 
-    test(
-      'by its own rules review',
-      async () => {
-        const account = { namespace: 'tributary-system', name: 'tributary-peer-milan' };
-        await expectRules(account, namespace === '' ? undefined : namespace, tables);
-      },
-      TIMEOUT_MS,
-    );
+    test('by its own rules review', async () => {
+      const account = { namespace: 'tributary-system', name: 'tributary-peer-milan' };
+      await expectRules(account, namespace === '' ? undefined : namespace, tables);
+    });
   });
 
   describe.each([
@@ -280,19 +264,16 @@ describe('what the API server allows is what is written down', () => {
         const may = await allowed(api, account, resources, { namespace: namespace ?? '' });
         expect(may).toEqual(expected(tablesIn(namespace)));
       },
-      TIMEOUT_MS,
     );
 
     test.each([undefined, ...namespaces].filter((namespace) => namedIn(tablesIn(namespace)).size > 0))(
       'in namespace %s, by the names of objects',
       async (namespace) => expectNamed(account, namespace ?? '', tablesIn(namespace)),
-      TIMEOUT_MS,
     );
 
     test.each([undefined, 'kube-system', 'shop', ...namespaces])(
       'in namespace %s, by its own rules review',
       async (namespace) => expectRules({ namespace: of, name }, namespace, tablesIn(namespace)),
-      TIMEOUT_MS,
     );
   });
 });
@@ -333,7 +314,7 @@ describe('the fence around an agent', () => {
       });
       expect({ status, body }).toMatchObject({ status: 201 });
     }
-  }, TIMEOUT_MS);
+  });
 
   test('it makes its own Node and Leases and no other', async () => {
     expect(await agent('POST', '/api/v1/nodes', node('other'))).toMatchObject({ status: 422 });
@@ -362,29 +343,25 @@ describe('the fence around an agent', () => {
   });
 });
 
-test(
-  'a gateway makes its own objects, no others, and no token of another account',
-  async () => {
-    const gateway = await lab.as({ namespace: 'tributary-network', name: 'tributary-gateway' });
-    const make = async (name: string, more: object = {}): Promise<number> => {
-      const path = '/api/v1/namespaces/tributary-system/secrets?dryRun=All';
-      const metadata = { name, annotations: { 'kubernetes.io/service-account.name': 'tributary-cluster' } };
-      return (await gateway('POST', path, { apiVersion: 'v1', kind: 'Secret', metadata, ...more })).status;
-    };
-    await eventually('the fence is in force', async () => (await make('tributary-preshared')) === 422);
-    expect(await make('tributary-wireguard', { type: 'kubernetes.io/service-account-token' })).toBe(422);
-    expect(await make('tributary-wireguard')).toBe(201);
-    for (const [name, status] of [
-      ['tributary-cluster', 422],
-      ['tributary-gateway', 201],
-    ] as const) {
-      const path = '/apis/coordination.k8s.io/v1/namespaces/tributary-system/leases?dryRun=All';
-      const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name } };
-      expect(await gateway('POST', path, lease)).toMatchObject({ status });
-    }
-  },
-  TIMEOUT_MS,
-);
+test('a gateway makes its own objects, no others, and no token of another account', async () => {
+  const gateway = await lab.as({ namespace: 'tributary-network', name: 'tributary-gateway' });
+  const make = async (name: string, more: object = {}): Promise<number> => {
+    const path = '/api/v1/namespaces/tributary-system/secrets?dryRun=All';
+    const metadata = { name, annotations: { 'kubernetes.io/service-account.name': 'tributary-cluster' } };
+    return (await gateway('POST', path, { apiVersion: 'v1', kind: 'Secret', metadata, ...more })).status;
+  };
+  await eventually('the fence is in force', async () => (await make('tributary-preshared')) === 422);
+  expect(await make('tributary-wireguard', { type: 'kubernetes.io/service-account-token' })).toBe(422);
+  expect(await make('tributary-wireguard')).toBe(201);
+  for (const [name, status] of [
+    ['tributary-cluster', 422],
+    ['tributary-gateway', 201],
+  ] as const) {
+    const path = '/apis/coordination.k8s.io/v1/namespaces/tributary-system/leases?dryRun=All';
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name } };
+    expect(await gateway('POST', path, lease)).toMatchObject({ status });
+  }
+});
 
 test.each([
   ['tributary-system', 'tributary-cluster'],

@@ -13,7 +13,6 @@ import { FullNode, GRACE_SECONDS } from './support/full-node.ts';
 
 /** The virtual node shows more than the provider admits: real schedulers, controllers and quotas find their way. */
 
-const TIMEOUT_MS = 240_000;
 /** For several steps in which room comes back to the Node. */
 const PATIENCE_MS = 150_000;
 const SHOP = { namespace: 'shop' };
@@ -23,8 +22,8 @@ beforeAll(async () => {
   lab = await AgentLab.up();
   await lab.start();
   await lab.ready();
-}, TIMEOUT_MS);
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+});
+afterAll(async () => lab?.down());
 
 const labels = { app: 'wide' };
 
@@ -66,40 +65,36 @@ async function admit(cpu: string): Promise<void> {
   });
 }
 
-test(
-  'refused pods of a Deployment end as on a full node, others wait for the scheduler, and all run when there is room',
-  async () => {
-    await admit('20');
-    await lab.homeCluster.api.call('POST', '/apis/apps/v1/namespaces/shop/deployments', wide(5));
-    await eventually('two have ended', async () => (await inPhase('Failed')).length >= 2, PATIENCE_MS);
-    for (const { status } of await inPhase('Failed')) {
-      expect(status).toMatchObject({
-        reason: 'OutOfcpu',
-        message: expect.stringMatching(/has no room for the pod: .*exceeded quota: tributary/u),
-      });
-    }
-    expect(await shownMilli()).toBeLessThan(1_000_000n);
-    await eventually('three run', async () => (await inPhase('Running')).length === 3);
-    await eventually('two others wait, and no node has them', async () => {
-      const waiting = await inPhase('Pending');
-      return waiting.length === 2 && waiting.every(({ spec }) => spec?.nodeName === undefined);
+test('refused pods of a Deployment end as on a full node, others wait for the scheduler, and all run when there is room', async () => {
+  await admit('20');
+  await lab.homeCluster.api.call('POST', '/apis/apps/v1/namespaces/shop/deployments', wide(5));
+  await eventually('two have ended', async () => (await inPhase('Failed')).length >= 2, PATIENCE_MS);
+  for (const { status } of await inPhase('Failed')) {
+    expect(status).toMatchObject({
+      reason: 'OutOfcpu',
+      message: expect.stringMatching(/has no room for the pod: .*exceeded quota: tributary/u),
     });
-    // The provider admits more.
-    await admit('500');
-    await eventually('all run', async () => (await inPhase('Running')).length === 5, PATIENCE_MS);
-    await eventually('all is shown again', async () => (await shownMilli()) === 1_000_000n, PATIENCE_MS);
-    await lab.home.delete(deployments, { ...SHOP, name: 'wide' });
-  },
-  2 * TIMEOUT_MS,
-);
+  }
+  expect(await shownMilli()).toBeLessThan(1_000_000n);
+  await eventually('three run', async () => (await inPhase('Running')).length === 3);
+  await eventually('two others wait, and no node has them', async () => {
+    const waiting = await inPhase('Pending');
+    return waiting.length === 2 && waiting.every(({ spec }) => spec?.nodeName === undefined);
+  });
+  // The provider admits more.
+  await admit('500');
+  await eventually('all run', async () => (await inPhase('Running')).length === 5, PATIENCE_MS);
+  await eventually('all is shown again', async () => (await shownMilli()) === 1_000_000n, PATIENCE_MS);
+  await lab.home.delete(deployments, { ...SHOP, name: 'wide' });
+});
 
 describe('a pod of a higher class comes to a virtual node that is full', () => {
   let full: FullNode;
   beforeAll(async () => {
     full = new FullNode(lab);
     await full.fill();
-  }, TIMEOUT_MS);
-  afterAll(async () => full.empty(), TIMEOUT_MS);
+  });
+  afterAll(async () => full.empty());
 
   const runs = async (name: string): Promise<void> => {
     await eventually(`${name} runs`, async () => (await full.running('urgent')).includes(name));
@@ -108,77 +103,65 @@ describe('a pod of a higher class comes to a virtual node that is full', () => {
     expect(status).toMatchObject({ phase: 'Running' });
   };
 
-  test(
-    'the scheduler at home preempts one lower pod of this home, which first ends over there within its grace',
-    async () => {
-      const low = await full.running('low');
-      await full.hold(low);
-      await full.addUrgent('first');
-      await eventually('a body is told to end', () => full.ended.foreign.size > 0);
-      const [victim = ''] = full.ended.foreign.keys();
-      expect(full.ended.foreign.get(victim)).toBe(GRACE_SECONDS);
-      // What it does meanwhile is shown, and takes nothing off what the scheduler has said: that would cost one more pod.
-      await full.showEnding(victim);
-      await eventually('its end is shown', async () => {
-        const ready = await full.condition('home', victim, 'Ready');
-        return ready?.reason === 'Ending';
-      });
-      expect(await full.condition('home', victim, 'DisruptionTarget')).toMatchObject({
-        status: 'True',
-        reason: 'PreemptionByScheduler',
-      });
-      const first = await full.pod('home', 'first');
-      expect(first?.status?.nominatedNodeName).toBe(NODE);
-      expect(first?.spec?.nodeName).toBeUndefined();
-      expect(await full.pod('foreign', 'first')).toBeUndefined();
-      await full.letGo(low);
-      await runs('first');
-      expect([...full.ended.home.keys()]).toEqual([victim]);
-      expect([...full.ended.foreign.keys()]).toEqual([victim]);
-      expect(await full.running('low')).toEqual(low.filter((name) => name !== victim));
-      await eventually('another waits at home', async () => (await full.waiting('low')).length === 1);
-    },
-    TIMEOUT_MS,
-  );
+  test('the scheduler at home preempts one lower pod of this home, which first ends over there within its grace', async () => {
+    const low = await full.running('low');
+    await full.hold(low);
+    await full.addUrgent('first');
+    await eventually('a body is told to end', () => full.ended.foreign.size > 0);
+    const [victim = ''] = full.ended.foreign.keys();
+    expect(full.ended.foreign.get(victim)).toBe(GRACE_SECONDS);
+    // What it does meanwhile is shown, and takes nothing off what the scheduler has said: that would cost one more pod.
+    await full.showEnding(victim);
+    await eventually('its end is shown', async () => {
+      const ready = await full.condition('home', victim, 'Ready');
+      return ready?.reason === 'Ending';
+    });
+    expect(await full.condition('home', victim, 'DisruptionTarget')).toMatchObject({
+      status: 'True',
+      reason: 'PreemptionByScheduler',
+    });
+    const first = await full.pod('home', 'first');
+    expect(first?.status?.nominatedNodeName).toBe(NODE);
+    expect(first?.spec?.nodeName).toBeUndefined();
+    expect(await full.pod('foreign', 'first')).toBeUndefined();
+    await full.letGo(low);
+    await runs('first');
+    expect([...full.ended.home.keys()]).toEqual([victim]);
+    expect([...full.ended.foreign.keys()]).toEqual([victim]);
+    expect(await full.running('low')).toEqual(low.filter((name) => name !== victim));
+    await eventually('another waits at home', async () => (await full.waiting('low')).length === 1);
+  });
 
-  test(
-    'one, although the quota over there counts its room a moment later',
-    async () => {
-      const controllers = lab.foreignCluster.daemon('kube-controller-manager');
-      controllers.stop();
-      try {
-        await full.addUrgent('second');
-        await eventually('the quota refuses it', async () => {
-          const offloaded = await full.condition('home', 'second', CONDITION_OFFLOADED);
-          return offloaded?.reason === 'ExceededQuota';
-        });
-      } finally {
-        controllers.cont();
-      }
-      await runs('second');
-      expect([full.ended.home.size, full.ended.foreign.size]).toEqual([2, 2]);
-      expect([...full.shown]).toEqual(['24']);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    'where the provider has no room, it waits over there, and nobody is preempted',
-    async () => {
-      await full.keepLow(2);
-      await full.agree('30');
-      await full.addUrgent('third');
-      await eventually('there is no place for it', async () => {
-        const offloaded = await full.condition('home', 'third', CONDITION_OFFLOADED);
-        return offloaded?.message?.includes('not eligible due to preemptionPolicy=Never') === true;
+  test('one, although the quota over there counts its room a moment later', async () => {
+    const controllers = lab.foreignCluster.daemon('kube-controller-manager');
+    controllers.stop();
+    try {
+      await full.addUrgent('second');
+      await eventually('the quota refuses it', async () => {
+        const offloaded = await full.condition('home', 'second', CONDITION_OFFLOADED);
+        return offloaded?.reason === 'ExceededQuota';
       });
-      const own = await full.own();
-      expect([own.status?.phase, own.metadata.deletionTimestamp]).toEqual(['Running', undefined]);
-      expect(full.ended.foreign.size).toBe(2);
-      expect(await full.running('low')).toHaveLength(2);
-    },
-    TIMEOUT_MS,
-  );
+    } finally {
+      controllers.cont();
+    }
+    await runs('second');
+    expect([full.ended.home.size, full.ended.foreign.size]).toEqual([2, 2]);
+    expect([...full.shown]).toEqual(['24']);
+  });
+
+  test('where the provider has no room, it waits over there, and nobody is preempted', async () => {
+    await full.keepLow(2);
+    await full.agree('30');
+    await full.addUrgent('third');
+    await eventually('there is no place for it', async () => {
+      const offloaded = await full.condition('home', 'third', CONDITION_OFFLOADED);
+      return offloaded?.message?.includes('not eligible due to preemptionPolicy=Never') === true;
+    });
+    const own = await full.own();
+    expect([own.status?.phase, own.metadata.deletionTimestamp]).toEqual(['Running', undefined]);
+    expect(full.ended.foreign.size).toBe(2);
+    expect(await full.running('low')).toHaveLength(2);
+  });
 });
 
 const HOST = 'kubernetes.io/hostname';
@@ -257,63 +240,58 @@ const untilSpread = async (app: string, on: number[], waiting: number): Promise<
   });
 };
 
-test(
-  'six replicas are kept apart over three nodes behind one virtual node, by each choice, and come back with a node',
-  async () => {
-    await addNode('second');
-    await addNode('third');
-    const apart = (app: string): Partial<PodSpec> => {
-      const term = { topologyKey: HOST, labelSelector: { matchLabels: { app } } };
-      return {
-        affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
-      };
+test('six replicas are kept apart over three nodes behind one virtual node, by each choice, and come back with a node', async () => {
+  await addNode('second');
+  await addNode('third');
+  const apart = (app: string): Partial<PodSpec> => {
+    const term = { topologyKey: HOST, labelSelector: { matchLabels: { app } } };
+    return {
+      affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
     };
-    const wished = (app: string): Partial<PodSpec> => {
-      const podAffinityTerm = { topologyKey: HOST, labelSelector: { matchLabels: { app } } };
-      return {
-        affinity: {
-          podAntiAffinity: {
-            preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm }],
-          },
+  };
+  const wished = (app: string): Partial<PodSpec> => {
+    const podAffinityTerm = { topologyKey: HOST, labelSelector: { matchLabels: { app } } };
+    return {
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm }],
         },
-      };
+      },
     };
-    const spread = (app: string): Partial<PodSpec> => ({
-      topologySpreadConstraints: [
-        {
-          topologyKey: HOST,
-          maxSkew: 1,
-          whenUnsatisfiable: 'DoNotSchedule',
-          labelSelector: { matchLabels: { app } },
-        },
-      ],
-    });
-    const make = async (app: string, spec: Partial<PodSpec>, placement: Placement): Promise<void> => {
-      const path = '/apis/apps/v1/namespaces/shop/deployments';
-      const answer = await lab.homeCluster.api.call('POST', path, six(app, spec, placement));
-      if (answer.status !== 201) throw new Error(answer.body);
-    };
-    await make('required', apart('required'), 'Propagate');
-    await make('soft', apart('soft'), 'Soft');
-    await make('hard', wished('hard'), 'Hard');
-    await make('spread', spread('spread'), 'Propagate');
-    await untilSpread('required', [1, 1, 1], 3);
-    await untilSpread('hard', [1, 1, 1], 3);
-    await untilSpread('soft', [2, 2, 2], 0);
-    await untilSpread('spread', [2, 2, 2], 0);
-    // A node is lost: what ran there has no other place, and says so until the node is back.
-    await cordon('third', true);
-    const bodies = (await lab.foreign.list(pods, { namespace: 'tenant', labelSelector: 'app=required' }))
-      .items;
-    const lost = bodies.find(({ spec }) => spec?.nodeName === 'third');
-    if (lost === undefined) throw new Error('none is on the third node');
-    await lab.foreign.delete(pods, { namespace: 'tenant', name: lost.metadata.name });
-    await untilSpread('required', [1, 1], 4);
-    await cordon('third', false);
-    await untilSpread('required', [1, 1, 1], 3);
-    for (const name of ['required', 'soft', 'hard', 'spread']) {
-      await lab.home.delete(deployments, { ...SHOP, name });
-    }
-  },
-  2 * TIMEOUT_MS,
-);
+  };
+  const spread = (app: string): Partial<PodSpec> => ({
+    topologySpreadConstraints: [
+      {
+        topologyKey: HOST,
+        maxSkew: 1,
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: { app } },
+      },
+    ],
+  });
+  const make = async (app: string, spec: Partial<PodSpec>, placement: Placement): Promise<void> => {
+    const path = '/apis/apps/v1/namespaces/shop/deployments';
+    const answer = await lab.homeCluster.api.call('POST', path, six(app, spec, placement));
+    if (answer.status !== 201) throw new Error(answer.body);
+  };
+  await make('required', apart('required'), 'Propagate');
+  await make('soft', apart('soft'), 'Soft');
+  await make('hard', wished('hard'), 'Hard');
+  await make('spread', spread('spread'), 'Propagate');
+  await untilSpread('required', [1, 1, 1], 3);
+  await untilSpread('hard', [1, 1, 1], 3);
+  await untilSpread('soft', [2, 2, 2], 0);
+  await untilSpread('spread', [2, 2, 2], 0);
+  // A node is lost: what ran there has no other place, and says so until the node is back.
+  await cordon('third', true);
+  const bodies = (await lab.foreign.list(pods, { namespace: 'tenant', labelSelector: 'app=required' })).items;
+  const lost = bodies.find(({ spec }) => spec?.nodeName === 'third');
+  if (lost === undefined) throw new Error('none is on the third node');
+  await lab.foreign.delete(pods, { namespace: 'tenant', name: lost.metadata.name });
+  await untilSpread('required', [1, 1], 4);
+  await cordon('third', false);
+  await untilSpread('required', [1, 1, 1], 3);
+  for (const name of ['required', 'soft', 'hard', 'spread']) {
+    await lab.home.delete(deployments, { ...SHOP, name });
+  }
+});

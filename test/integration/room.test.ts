@@ -17,7 +17,6 @@ import { LendingWorld, type Peer } from '../support/peering/lending-world.ts';
  * of a home places on the virtual node of an offer.
  */
 
-const TIMEOUT_MS = 180_000;
 const LENDS = { 'example.com/lends': 'yes' };
 
 let lab: RightsCluster;
@@ -30,13 +29,13 @@ beforeAll(async () => {
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   admin = await lab.admin();
   client = await lab.clientOf({ namespace: 'tributary-system', name: 'tributary-cluster' });
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await client?.close();
   await admin?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 beforeEach(async () => {
   world = new LendingWorld(client, {}, admin);
@@ -46,7 +45,7 @@ beforeEach(async () => {
   await world.start();
 });
 
-afterEach(async () => world.stop(), TIMEOUT_MS);
+afterEach(async () => world.stop());
 
 interface Lent {
   /** What the virtual node shows. */
@@ -142,77 +141,68 @@ function homeNode(shown: ResourceList): (pod: Pod) => boolean {
   };
 }
 
-test(
-  'the 33 pods without requests of a Deployment run on 3.2 CPUs, and leave all of them for pods that request any',
-  async () => {
-    const { shown, tenant, admit } = await lend('small', {
-      sharePercent: 100,
-      limits: { cpu: '3200m', memory: '8Gi', pods: '110', 'ephemeral-storage': '10Gi' },
-    });
-    expect(shown).toMatchObject({ cpu: '3200m', pods: '110' });
-    const fits = homeNode(shown);
-    for (let n = 0; n < 33; n++) {
-      const pod = homePod(`web-${n}`, requesting({}, {}), 1);
-      expect(fits(pod)).toBe(true);
-      await admit(pod);
-    }
-    const large = homePod('large', requesting({ cpu: '3200m', memory: '1Gi' }));
-    expect(fits(large)).toBe(true);
-    await admit(large);
-    const more = homePod('more', requesting({ cpu: '1m' }));
-    expect(fits(more)).toBe(false);
-    await expect(admit(more)).rejects.toThrow('exceeded quota: tributary, requested: requests.cpu=1m');
-    await eventually('as many are counted', async () => {
-      const { status } = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
-      return status?.used?.['pods'] === '34' && status.used['requests.cpu'] === '3200m';
-    });
-  },
-  TIMEOUT_MS,
-);
+test('the 33 pods without requests of a Deployment run on 3.2 CPUs, and leave all of them for pods that request any', async () => {
+  const { shown, tenant, admit } = await lend('small', {
+    sharePercent: 100,
+    limits: { cpu: '3200m', memory: '8Gi', pods: '110', 'ephemeral-storage': '10Gi' },
+  });
+  expect(shown).toMatchObject({ cpu: '3200m', pods: '110' });
+  const fits = homeNode(shown);
+  for (let n = 0; n < 33; n++) {
+    const pod = homePod(`web-${n}`, requesting({}, {}), 1);
+    expect(fits(pod)).toBe(true);
+    await admit(pod);
+  }
+  const large = homePod('large', requesting({ cpu: '3200m', memory: '1Gi' }));
+  expect(fits(large)).toBe(true);
+  await admit(large);
+  const more = homePod('more', requesting({ cpu: '1m' }));
+  expect(fits(more)).toBe(false);
+  await expect(admit(more)).rejects.toThrow('exceeded quota: tributary, requested: requests.cpu=1m');
+  await eventually('as many are counted', async () => {
+    const { status } = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
+    return status?.used?.['pods'] === '34' && status.used['requests.cpu'] === '3200m';
+  });
+});
 
-test(
-  'default requests and the overhead of a forced runtime class are set aside, and a change of the policy reaches tenants',
-  async () => {
-    await admin.create(runtimeClasses, {
-      apiVersion: 'node.k8s.io/v1',
-      kind: 'RuntimeClass',
-      metadata: { name: 'kata' },
-      handler: 'kata',
-      overhead: { podFixed: { cpu: '20m', memory: '100Mi' } },
-    });
-    const defaultRequests = { cpu: '30m', memory: '28Mi', 'ephemeral-storage': '64Mi' };
-    const { shown, tenant, admit } = await lend('kata', {
-      sharePercent: 100,
-      limits: { cpu: '2560m', memory: '8Gi', pods: '80', 'ephemeral-storage': '10Gi' },
-      runtimeClassName: 'kata',
-      defaultRequests,
-    });
-    // 2560m of CPU: 50m for each of 25 pods are set aside.
-    expect(shown).toMatchObject({ cpu: '1310m', pods: '25' });
-    const fits = homeNode(shown);
-    const kinds = [
-      requesting({}, {}),
-      requesting({ cpu: '40m' }, { memory: '64Mi' }),
-      requesting({ cpu: '100m', memory: '100Mi' }),
-      requesting({ 'ephemeral-storage': '1Gi' }),
-    ];
-    let placed = 0;
-    for (let n = 0; n < 40; n++) {
-      const pod = homePod(`mixed-${n}`, kinds[n % kinds.length] ?? [], 1);
-      if (!fits(pod)) continue;
-      await admit(pod);
-      placed++;
-    }
-    expect(placed).toBe(25);
-    const defaults = async (): Promise<object | undefined> =>
-      (await admin.get(limitRanges, { namespace: tenant, name: 'tributary' })).spec?.limits[0]
-        ?.defaultRequest;
-    expect(await defaults()).toEqual(defaultRequests);
-    await world.changePolicy({ defaultRequests: { cpu: '5m', memory: null } as never }, 'kata');
-    await eventually('the defaults follow', async () => {
-      const { cpu, memory } = ((await defaults()) ?? {}) as ResourceList;
-      return cpu === '5m' && memory === '0';
-    });
-  },
-  TIMEOUT_MS,
-);
+test('default requests and the overhead of a forced runtime class are set aside, and a change of the policy reaches tenants', async () => {
+  await admin.create(runtimeClasses, {
+    apiVersion: 'node.k8s.io/v1',
+    kind: 'RuntimeClass',
+    metadata: { name: 'kata' },
+    handler: 'kata',
+    overhead: { podFixed: { cpu: '20m', memory: '100Mi' } },
+  });
+  const defaultRequests = { cpu: '30m', memory: '28Mi', 'ephemeral-storage': '64Mi' };
+  const { shown, tenant, admit } = await lend('kata', {
+    sharePercent: 100,
+    limits: { cpu: '2560m', memory: '8Gi', pods: '80', 'ephemeral-storage': '10Gi' },
+    runtimeClassName: 'kata',
+    defaultRequests,
+  });
+  // 2560m of CPU: 50m for each of 25 pods are set aside.
+  expect(shown).toMatchObject({ cpu: '1310m', pods: '25' });
+  const fits = homeNode(shown);
+  const kinds = [
+    requesting({}, {}),
+    requesting({ cpu: '40m' }, { memory: '64Mi' }),
+    requesting({ cpu: '100m', memory: '100Mi' }),
+    requesting({ 'ephemeral-storage': '1Gi' }),
+  ];
+  let placed = 0;
+  for (let n = 0; n < 40; n++) {
+    const pod = homePod(`mixed-${n}`, kinds[n % kinds.length] ?? [], 1);
+    if (!fits(pod)) continue;
+    await admit(pod);
+    placed++;
+  }
+  expect(placed).toBe(25);
+  const defaults = async (): Promise<object | undefined> =>
+    (await admin.get(limitRanges, { namespace: tenant, name: 'tributary' })).spec?.limits[0]?.defaultRequest;
+  expect(await defaults()).toEqual(defaultRequests);
+  await world.changePolicy({ defaultRequests: { cpu: '5m', memory: null } as never }, 'kata');
+  await eventually('the defaults follow', async () => {
+    const { cpu, memory } = ((await defaults()) ?? {}) as ResourceList;
+    return cpu === '5m' && memory === '0';
+  });
+});

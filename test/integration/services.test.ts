@@ -25,160 +25,138 @@ import {
  * foreign cluster, what a hostile home cannot write there, and what happens when packets do not get through.
  */
 
-const TIMEOUT_MS = 180_000;
-
 let world: ServicesLab;
 let lab: AgentLab;
 beforeAll(async () => {
   world = await ServicesLab.up();
   ({ lab } = world);
-}, TIMEOUT_MS);
-afterAll(async () => world?.down(), TIMEOUT_MS);
+});
+afterAll(async () => world?.down());
 
 const FOREIGN_ADDRESS = '100.99.0.1';
 
-test(
-  'without a tunnel nothing is reflected, and no endpoint may be written',
-  async () => {
-    const spec = { ports: [{ name: 'http', port: 80, targetPort: 8080 }] };
-    await lab.home.create(services, { metadata: { namespace: 'shop', name: 'web' }, spec });
-    await lab.home.create(endpointSlices, {
-      ...SLICE,
-      metadata: {
-        namespace: 'shop',
-        name: 'web-1',
-        labels: {
-          'kubernetes.io/service-name': 'web',
-          'endpointslice.kubernetes.io/managed-by': 'a-person',
-        },
+test('without a tunnel nothing is reflected, and no endpoint may be written', async () => {
+  const spec = { ports: [{ name: 'http', port: 80, targetPort: 8080 }] };
+  await lab.home.create(services, { metadata: { namespace: 'shop', name: 'web' }, spec });
+  await lab.home.create(endpointSlices, {
+    ...SLICE,
+    metadata: {
+      namespace: 'shop',
+      name: 'web-1',
+      labels: {
+        'kubernetes.io/service-name': 'web',
+        'endpointslice.kubernetes.io/managed-by': 'a-person',
       },
-      addressType: 'IPv4',
-      ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
-      endpoints: [endpoint('10.1.0.1', { hostname: 'web-0' }), endpoint('192.0.2.1')],
-    });
-    await eventually('the policy is in force', async () =>
-      (await world.tries(theirSlice([endpoint(FOREIGN_ADDRESS)]))).includes('none without a tunnel'),
-    );
-    expect(await world.service('web')).toBeUndefined();
-  },
-  TIMEOUT_MS,
-);
+    },
+    addressType: 'IPv4',
+    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+    endpoints: [endpoint('10.1.0.1', { hostname: 'web-0' }), endpoint('192.0.2.1')],
+  });
+  await eventually('the policy is in force', async () =>
+    (await world.tries(theirSlice([endpoint(FOREIGN_ADDRESS)]))).includes('none without a tunnel'),
+  );
+  expect(await world.service('web')).toBeUndefined();
+});
 
-test(
-  'with one they appear over there, by the addresses that are seen there',
-  async () => {
-    await joinNetworks(lab);
-    await world.shows('web-1', FOREIGN_ADDRESS);
-    expect((await world.slice('web-1'))?.endpoints?.[0]).toMatchObject({ hostname: 'web-0' });
-    const made = await world.service('web');
-    expect(made?.spec).toMatchObject({
-      type: 'ClusterIP',
-      ports: [{ name: 'http', port: 80, targetPort: 8080 }],
-    });
-    expect(made?.spec?.clusterIP).toMatch(/\./u);
-  },
-  TIMEOUT_MS,
-);
+test('with one they appear over there, by the addresses that are seen there', async () => {
+  await joinNetworks(lab);
+  await world.shows('web-1', FOREIGN_ADDRESS);
+  expect((await world.slice('web-1'))?.endpoints?.[0]).toMatchObject({ hostname: 'web-0' });
+  const made = await world.service('web');
+  expect(made?.spec).toMatchObject({
+    type: 'ClusterIP',
+    ports: [{ name: 'http', port: 80, targetPort: 8080 }],
+  });
+  expect(made?.spec?.clusterIP).toMatch(/\./u);
+});
 
-test(
-  'headless, session affinity and names of other kinds; changes follow, and deletions',
-  async () => {
-    const add = async (name: string, spec: NonNullable<Service['spec']>): Promise<unknown> =>
-      lab.home.create(services, { metadata: { namespace: 'shop', name }, spec });
-    await add('headless', { clusterIP: 'None', selector: { app: 'none' }, ports: [{ port: 80 }] });
-    await add('away', { type: 'ExternalName', externalName: 'db.example.com' });
-    await add('balanced', {
-      type: 'LoadBalancer',
-      sessionAffinity: 'ClientIP',
-      selector: { app: 'none' },
-      ports: [{ port: 80 }],
-    });
-    await eventually(
-      'all are there',
-      async () =>
-        (await world.service('headless'))?.spec?.clusterIP === 'None' &&
-        (await world.service('away'))?.spec?.externalName === 'db.example.com' &&
-        (await world.service('balanced'))?.spec?.sessionAffinity === 'ClientIP',
-    );
-    expect((await world.service('balanced'))?.spec).toMatchObject({ type: 'ClusterIP' });
-    const patch = async (name: string, spec: object): Promise<unknown> =>
-      lab.home.patch(services, { namespace: 'shop', name }, { type: 'merge', body: { spec } });
-    await patch('away', { type: 'ClusterIP', externalName: null, ports: [{ port: 81 }] });
-    await patch('balanced', { sessionAffinity: 'None', ports: [{ name: 'x', port: 82 }] });
-    await lab.home.delete(services, { namespace: 'shop', name: 'headless' });
-    await eventually(
-      'all have followed',
-      async () =>
-        (await world.service('headless')) === undefined &&
-        (await world.service('away'))?.spec?.type === 'ClusterIP' &&
-        (await world.service('balanced'))?.spec?.ports?.[0]?.port === 82,
-    );
-  },
-  TIMEOUT_MS,
-);
+test('headless, session affinity and names of other kinds; changes follow, and deletions', async () => {
+  const add = async (name: string, spec: NonNullable<Service['spec']>): Promise<unknown> =>
+    lab.home.create(services, { metadata: { namespace: 'shop', name }, spec });
+  await add('headless', { clusterIP: 'None', selector: { app: 'none' }, ports: [{ port: 80 }] });
+  await add('away', { type: 'ExternalName', externalName: 'db.example.com' });
+  await add('balanced', {
+    type: 'LoadBalancer',
+    sessionAffinity: 'ClientIP',
+    selector: { app: 'none' },
+    ports: [{ port: 80 }],
+  });
+  await eventually(
+    'all are there',
+    async () =>
+      (await world.service('headless'))?.spec?.clusterIP === 'None' &&
+      (await world.service('away'))?.spec?.externalName === 'db.example.com' &&
+      (await world.service('balanced'))?.spec?.sessionAffinity === 'ClientIP',
+  );
+  expect((await world.service('balanced'))?.spec).toMatchObject({ type: 'ClusterIP' });
+  const patch = async (name: string, spec: object): Promise<unknown> =>
+    lab.home.patch(services, { namespace: 'shop', name }, { type: 'merge', body: { spec } });
+  await patch('away', { type: 'ClusterIP', externalName: null, ports: [{ port: 81 }] });
+  await patch('balanced', { sessionAffinity: 'None', ports: [{ name: 'x', port: 82 }] });
+  await lab.home.delete(services, { namespace: 'shop', name: 'headless' });
+  await eventually(
+    'all have followed',
+    async () =>
+      (await world.service('headless')) === undefined &&
+      (await world.service('away'))?.spec?.type === 'ClusterIP' &&
+      (await world.service('balanced'))?.spec?.ports?.[0]?.port === 82,
+  );
+});
 
-test(
-  'an offloaded pod: at home by the address that home sees, over there in the endpoints of its own cluster',
-  async () => {
-    const selector = { app: 'mixed' };
-    await lab.home.create(services, {
-      metadata: { namespace: 'shop', name: 'mixed' },
-      spec: { selector, ports: [{ port: 80 }] },
-    });
-    await lab.home.create(pods, {
-      metadata: { namespace: 'shop', name: 'mixed-0', labels: selector },
-      spec: {
-        nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
-        tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
-        containers: [{ name: 'main', image: 'web:1' }],
-      },
-    });
-    const address = async (): Promise<string> =>
-      (await orNone(lab.home.get(pods, { namespace: 'shop', name: 'mixed-0' })))?.status?.podIP ?? '';
-    await eventually('the pod has an address', async () => (await address()).startsWith('101.'));
-    const seen = await address();
-    await eventually('at home', async () => (await world.addresses('home', 'mixed')).join() === seen);
-    await eventually(
-      'over there',
-      async () => (await world.addresses('foreign', 'mixed')).join() === seen.replace(/^101/u, '10'),
-    );
-  },
-  TIMEOUT_MS,
-);
+test('an offloaded pod: at home by the address that home sees, over there in the endpoints of its own cluster', async () => {
+  const selector = { app: 'mixed' };
+  await lab.home.create(services, {
+    metadata: { namespace: 'shop', name: 'mixed' },
+    spec: { selector, ports: [{ port: 80 }] },
+  });
+  await lab.home.create(pods, {
+    metadata: { namespace: 'shop', name: 'mixed-0', labels: selector },
+    spec: {
+      nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
+      tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
+      containers: [{ name: 'main', image: 'web:1' }],
+    },
+  });
+  const address = async (): Promise<string> =>
+    (await orNone(lab.home.get(pods, { namespace: 'shop', name: 'mixed-0' })))?.status?.podIP ?? '';
+  await eventually('the pod has an address', async () => (await address()).startsWith('101.'));
+  const seen = await address();
+  await eventually('at home', async () => (await world.addresses('home', 'mixed')).join() === seen);
+  await eventually(
+    'over there',
+    async () => (await world.addresses('foreign', 'mixed')).join() === seen.replace(/^101/u, '10'),
+  );
+});
 
-test(
-  'a virtual node that leaves takes nothing from another one of its provider',
-  async () => {
-    const second = { name: 'second' };
-    const { spec, ...kind } = await lab.home.get(virtualNodes, { name: NODE });
-    const metadata = { ...second, labels: { [LABEL_PROVIDER]: PROVIDER_ID } };
-    const made = await lab.home.create(virtualNodes, { ...kind, metadata, spec, status: {} });
-    await lab.kill();
-    await lab.start({ others: [made.metadata.name] });
-    const has = async (count: number): Promise<boolean> =>
-      (await lab.home.get(virtualNodes, second)).status?.namespaces?.length === count;
-    await eventually('it has the namespace', async () => has(1));
-    const before = [await world.service('web'), await world.service('mixed')];
-    expect(before).not.toContain(undefined);
-    const writes = (await world.slice('web-1'))?.metadata.resourceVersion;
-    await lab.home.patch(virtualNodes, second, { type: 'merge', body: { spec: { namespaces: [] } } });
-    await eventually('it has left', async () => !(await has(1)));
-    await lab.home.patch(virtualNodes, second, {
-      type: 'merge',
-      body: { spec: { namespaces: spec.namespaces ?? [] } },
-    });
-    await eventually('it is back', async () => has(1));
-    await lab.home.delete(virtualNodes, second);
-    await eventually(
-      'its Node has gone',
-      async () => (await orNone(lab.home.get(nodes, second))) === undefined,
-    );
-    await lab.ready();
-    expect([await world.service('web'), await world.service('mixed')]).toEqual(before);
-    expect((await world.slice('web-1'))?.metadata.resourceVersion).toBe(writes);
-  },
-  TIMEOUT_MS,
-);
+test('a virtual node that leaves takes nothing from another one of its provider', async () => {
+  const second = { name: 'second' };
+  const { spec, ...kind } = await lab.home.get(virtualNodes, { name: NODE });
+  const metadata = { ...second, labels: { [LABEL_PROVIDER]: PROVIDER_ID } };
+  const made = await lab.home.create(virtualNodes, { ...kind, metadata, spec, status: {} });
+  await lab.kill();
+  await lab.start({ others: [made.metadata.name] });
+  const has = async (count: number): Promise<boolean> =>
+    (await lab.home.get(virtualNodes, second)).status?.namespaces?.length === count;
+  await eventually('it has the namespace', async () => has(1));
+  const before = [await world.service('web'), await world.service('mixed')];
+  expect(before).not.toContain(undefined);
+  const writes = (await world.slice('web-1'))?.metadata.resourceVersion;
+  await lab.home.patch(virtualNodes, second, { type: 'merge', body: { spec: { namespaces: [] } } });
+  await eventually('it has left', async () => !(await has(1)));
+  await lab.home.patch(virtualNodes, second, {
+    type: 'merge',
+    body: { spec: { namespaces: spec.namespaces ?? [] } },
+  });
+  await eventually('it is back', async () => has(1));
+  await lab.home.delete(virtualNodes, second);
+  await eventually(
+    'its Node has gone',
+    async () => (await orNone(lab.home.get(nodes, second))) === undefined,
+  );
+  await lab.ready();
+  expect([await world.service('web'), await world.service('mixed')]).toEqual(before);
+  expect((await world.slice('web-1'))?.metadata.resourceVersion).toBe(writes);
+});
 
 describe('a hostile home', () => {
   test.each<[string, () => object]>([
@@ -306,61 +284,49 @@ describe('when packets do not get through', () => {
       ({ type, status }) => type === 'Ready' && status === 'True',
     ) ?? false;
 
-  test(
-    'and home knows: endpoints over there, pods and node here say so, and say when it is over',
-    async () => {
-      expect(await unavailable()).toBe('False');
-      await setTunnel(lab.home, PROVIDER_ID, { status: 'False' });
-      await world.shows('web-1', `${FOREIGN_ADDRESS}!`);
-      await eventually('the node', async () => (await unavailable()) === 'True');
-      await eventually('the pod', async () => !(await isReady()));
-      await setTunnel(lab.home, PROVIDER_ID, { status: 'True' });
-      await world.shows('web-1', FOREIGN_ADDRESS);
-      await eventually('the node', async () => (await unavailable()) === 'False');
-      await eventually('the pod', isReady);
-    },
-    TIMEOUT_MS,
-  );
+  test('and home knows: endpoints over there, pods and node here say so, and say when it is over', async () => {
+    expect(await unavailable()).toBe('False');
+    await setTunnel(lab.home, PROVIDER_ID, { status: 'False' });
+    await world.shows('web-1', `${FOREIGN_ADDRESS}!`);
+    await eventually('the node', async () => (await unavailable()) === 'True');
+    await eventually('the pod', async () => !(await isReady()));
+    await setTunnel(lab.home, PROVIDER_ID, { status: 'True' });
+    await world.shows('web-1', FOREIGN_ADDRESS);
+    await eventually('the node', async () => (await unavailable()) === 'False');
+    await eventually('the pod', isReady);
+  });
 
-  test(
-    'and only the provider knows: it withholds, lets go, and home repairs',
-    async () => {
-      await lab.kill();
-      await setTunnel(lab.foreign, HOME_ID, { status: 'False' });
-      await world.shows('web-1', `${FOREIGN_ADDRESS}!`);
-      expect((await world.slice('web-1'))?.metadata.annotations).toMatchObject({
-        'tributary.dev/withheld': 'TunnelDown',
-      });
-      await lab.start();
-      await lab.ready();
-      const { endpoints } = (await lab.home.get(endpointSlices, { namespace: 'shop', name: 'web-1' })) ?? {};
-      await lab.home.patch(
-        endpointSlices,
-        { namespace: 'shop', name: 'web-1' },
-        { type: 'merge', body: { endpoints: [...(endpoints ?? []), endpoint('10.1.0.2')] } },
-      );
-      await world.shows('web-1', '100.99.0.1! 100.99.0.2!');
-      await setTunnel(lab.foreign, HOME_ID, { status: 'True' });
-      await world.shows('web-1', '100.99.0.1 100.99.0.2');
-      expect((await world.slice('web-1'))?.metadata.annotations).not.toHaveProperty('tributary.dev/withheld');
-    },
-    TIMEOUT_MS,
-  );
+  test('and only the provider knows: it withholds, lets go, and home repairs', async () => {
+    await lab.kill();
+    await setTunnel(lab.foreign, HOME_ID, { status: 'False' });
+    await world.shows('web-1', `${FOREIGN_ADDRESS}!`);
+    expect((await world.slice('web-1'))?.metadata.annotations).toMatchObject({
+      'tributary.dev/withheld': 'TunnelDown',
+    });
+    await lab.start();
+    await lab.ready();
+    const { endpoints } = (await lab.home.get(endpointSlices, { namespace: 'shop', name: 'web-1' })) ?? {};
+    await lab.home.patch(
+      endpointSlices,
+      { namespace: 'shop', name: 'web-1' },
+      { type: 'merge', body: { endpoints: [...(endpoints ?? []), endpoint('10.1.0.2')] } },
+    );
+    await world.shows('web-1', '100.99.0.1! 100.99.0.2!');
+    await setTunnel(lab.foreign, HOME_ID, { status: 'True' });
+    await world.shows('web-1', '100.99.0.1 100.99.0.2');
+    expect((await world.slice('web-1'))?.metadata.annotations).not.toHaveProperty('tributary.dev/withheld');
+  });
 
-  test(
-    'no tunnel any more: nothing is left over there',
-    async () => {
-      await lab.home.delete(tunnels, { name: PROVIDER_ID });
-      await eventually(
-        'all are gone',
-        async () => (await world.slice('web-1')) === undefined && (await world.service('web')) === undefined,
-        60_000 + OFF_AFTER_MS,
-      );
-      await lab.foreign.delete(tunnels, { name: HOME_ID });
-      await eventually('no endpoint may be written', async () =>
-        (await world.tries(theirSlice([endpoint(FOREIGN_ADDRESS)]))).includes('none without a tunnel'),
-      );
-    },
-    TIMEOUT_MS,
-  );
+  test('no tunnel any more: nothing is left over there', async () => {
+    await lab.home.delete(tunnels, { name: PROVIDER_ID });
+    await eventually(
+      'all are gone',
+      async () => (await world.slice('web-1')) === undefined && (await world.service('web')) === undefined,
+      60_000 + OFF_AFTER_MS,
+    );
+    await lab.foreign.delete(tunnels, { name: HOME_ID });
+    await eventually('no endpoint may be written', async () =>
+      (await world.tries(theirSlice([endpoint(FOREIGN_ADDRESS)]))).includes('none without a tunnel'),
+    );
+  });
 });

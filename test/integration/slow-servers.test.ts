@@ -21,7 +21,6 @@ import { short } from '../support/long.ts';
 
 /** A provider that is slow over one namespace, as with a webhook of its own, and etcds that are full. */
 
-const TIMEOUT_MS = 180_000;
 const SLOW = { homeNamespace: 'slow', tenantNamespace: 'tenant-slow' };
 /** More than there are workers. */
 const MANY = 80;
@@ -72,12 +71,12 @@ beforeAll(async () => {
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigWith(lab.homeCluster, homeProxy.url, token)));
   await lab.start({ kubeconfig, options: { 'lease-seconds': LEASE_SECONDS } });
   await lab.ready();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await lab?.down();
   await homeProxy?.stop();
   rmSync(folder, { recursive: true, force: true });
-}, TIMEOUT_MS);
+});
 
 const run = async (namespace: string, name: string): Promise<unknown> =>
   lab.home.create(pods, {
@@ -91,39 +90,35 @@ const run = async (namespace: string, name: string): Promise<unknown> =>
 const runs = async (namespace: string, name: string): Promise<boolean> =>
   (await lab.home.get(pods, { namespace, name })).status?.phase === 'Running';
 
-test(
-  'a slow namespace holds up no other one, and its pods are made once',
-  async () => {
-    const { proxy } = lab;
-    // As with a slow webhook, which is asked before anything is stored.
-    proxy.judge(({ method, path }) =>
-      method === 'POST' && path.includes(`/${SLOW.tenantNamespace}/pods`)
-        ? { kind: 'delay', ms: DELAY_MS }
-        : undefined,
-    );
-    await Promise.all(Array.from({ length: MANY }, async (_none, n) => run(SLOW.homeNamespace, `slow-${n}`)));
-    await eventually('its pods are being made', () => (proxy.counts.get('delay') ?? 0) >= 40);
-    const began = performance.now();
-    await run('shop', 'quick');
-    await eventually('the other one runs', async () => runs('shop', 'quick'));
-    const tookMs = performance.now() - began;
-    const { items: meanwhile } = await lab.foreign.list(pods, { namespace: SLOW.tenantNamespace });
-    console.info(
-      `ran after ${Math.round(tookMs)} ms, when ${meanwhile.length} of ${MANY} slow ones were there`,
-    );
-    // With all workers at the slow ones, it would have waited until these had been made.
-    expect(meanwhile.length).toBeLessThan(MANY - 64);
-    proxy.calm();
-    await eventually('all run', async () => {
-      const { items } = await lab.home.list(pods, { namespace: SLOW.homeNamespace });
-      return items.filter(({ status }) => status?.phase === 'Running').length === MANY;
-    });
-    const { items } = await lab.foreign.list(pods, { namespace: SLOW.tenantNamespace });
-    expect(new Set(items.map(({ metadata }) => metadata.labels?.[LABEL_HOME_UID])).size).toBe(items.length);
-    expect(items.length).toBe(MANY);
-  },
-  TIMEOUT_MS,
-);
+test('a slow namespace holds up no other one, and its pods are made once', async () => {
+  const { proxy } = lab;
+  // As with a slow webhook, which is asked before anything is stored.
+  proxy.judge(({ method, path }) =>
+    method === 'POST' && path.includes(`/${SLOW.tenantNamespace}/pods`)
+      ? { kind: 'delay', ms: DELAY_MS }
+      : undefined,
+  );
+  await Promise.all(Array.from({ length: MANY }, async (_none, n) => run(SLOW.homeNamespace, `slow-${n}`)));
+  await eventually('its pods are being made', () => (proxy.counts.get('delay') ?? 0) >= 40);
+  const began = performance.now();
+  await run('shop', 'quick');
+  await eventually('the other one runs', async () => runs('shop', 'quick'));
+  const tookMs = performance.now() - began;
+  const { items: meanwhile } = await lab.foreign.list(pods, { namespace: SLOW.tenantNamespace });
+  console.info(
+    `ran after ${Math.round(tookMs)} ms, when ${meanwhile.length} of ${MANY} slow ones were there`,
+  );
+  // With all workers at the slow ones, it would have waited until these had been made.
+  expect(meanwhile.length).toBeLessThan(MANY - 64);
+  proxy.calm();
+  await eventually('all run', async () => {
+    const { items } = await lab.home.list(pods, { namespace: SLOW.homeNamespace });
+    return items.filter(({ status }) => status?.phase === 'Running').length === MANY;
+  });
+  const { items } = await lab.foreign.list(pods, { namespace: SLOW.tenantNamespace });
+  expect(new Set(items.map(({ metadata }) => metadata.labels?.[LABEL_HOME_UID])).size).toBe(items.length);
+  expect(items.length).toBe(MANY);
+});
 
 const isReady = ({ status }: Pick<Pod | Node, 'status'>): boolean =>
   status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
@@ -185,62 +180,54 @@ async function whileFull(cluster: Cluster, meanwhile: () => Promise<void>): Prom
   }
 }
 
-test(
-  'an etcd that is full over there: the pod says so and waits, what runs is kept, and it goes on by itself',
-  async () => {
-    await replicas(3);
-    await allReady(3);
-    const before = await lives();
-    await whileFull(lab.foreignCluster, async () => {
-      const from = lab.log.length;
-      const writes = written(lab.proxy);
-      await replicas(4);
-      await eventually('it says why it waits, as often as was asked for', async () => {
-        const { items } = await lab.home.list(events, { namespace: 'shop' });
-        const told = items.find(({ reason }) => reason === 'ForeignWriteFailed');
-        return (told?.count ?? 0) >= TRIES && told?.message?.includes('database space exceeded') === true;
-      });
-      expect(await lives()).toEqual(before);
-      expect(isReady(await lab.home.get(nodes, { name: NODE }))).toBe(true);
-      // Each try is one request, and they come further and further apart.
-      console.info(`over there full: ${writes.length} writes, the log says ${said(from).length} lines`);
-      expect(writes.length).toBeLessThanOrEqual(2 * TRIES);
-      expect(said(from).filter((line) => line.includes('reconcile failed'))).toHaveLength(1);
-    });
-    await allReady(4);
-    expect(await lives()).toEqual(expect.arrayContaining(before));
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'an etcd that is full at home: it is said once, nothing is written over there, what runs is kept, and it goes on by itself',
-  async () => {
-    await replicas(3);
-    await allReady(3);
-    const before = await lives();
-    await whileFull(lab.homeCluster, async () => {
-      const from = lab.log.length;
-      await eventually('the log says so', () => said(from).some((line) => line.includes(NOT_RENEWED)));
-      const [here, there] = [written(homeProxy), written(lab.proxy)];
-      const asked = (): number => here.filter((path) => path.includes('/leases/')).length;
-      await eventually('the Lease has been tried again', () => asked() >= TRIES);
-      await eventually('the Lease of the Node is old enough', async () => (await leaseAgeMs()) > FULL_MS);
-      console.info(
-        `home full: ${here.length} writes to home, ${there.length} over there; log: ${said(from).join(', ')}`,
-      );
-      expect(there).toEqual([]);
-      expect(here.filter((path) => !path.includes('/leases/'))).toEqual([]);
-      expect(said(from).filter((line) => line.includes(NOT_RENEWED))).toHaveLength(1);
-      // The rest is of the moment in which etcd was away.
-      expect(said(from).length).toBeLessThanOrEqual(MOST_LINES);
-      expect(await lives()).toEqual(before);
-    });
-    await allReady(3);
-    expect(await lives()).toEqual(before);
+test('an etcd that is full over there: the pod says so and waits, what runs is kept, and it goes on by itself', async () => {
+  await replicas(3);
+  await allReady(3);
+  const before = await lives();
+  await whileFull(lab.foreignCluster, async () => {
+    const from = lab.log.length;
+    const writes = written(lab.proxy);
     await replicas(4);
-    await allReady(4);
-    expect(await lives()).toEqual(expect.arrayContaining(before));
-  },
-  TIMEOUT_MS,
-);
+    await eventually('it says why it waits, as often as was asked for', async () => {
+      const { items } = await lab.home.list(events, { namespace: 'shop' });
+      const told = items.find(({ reason }) => reason === 'ForeignWriteFailed');
+      return (told?.count ?? 0) >= TRIES && told?.message?.includes('database space exceeded') === true;
+    });
+    expect(await lives()).toEqual(before);
+    expect(isReady(await lab.home.get(nodes, { name: NODE }))).toBe(true);
+    // Each try is one request, and they come further and further apart.
+    console.info(`over there full: ${writes.length} writes, the log says ${said(from).length} lines`);
+    expect(writes.length).toBeLessThanOrEqual(2 * TRIES);
+    expect(said(from).filter((line) => line.includes('reconcile failed'))).toHaveLength(1);
+  });
+  await allReady(4);
+  expect(await lives()).toEqual(expect.arrayContaining(before));
+});
+
+test('an etcd that is full at home: it is said once, nothing is written over there, what runs is kept, and it goes on by itself', async () => {
+  await replicas(3);
+  await allReady(3);
+  const before = await lives();
+  await whileFull(lab.homeCluster, async () => {
+    const from = lab.log.length;
+    await eventually('the log says so', () => said(from).some((line) => line.includes(NOT_RENEWED)));
+    const [here, there] = [written(homeProxy), written(lab.proxy)];
+    const asked = (): number => here.filter((path) => path.includes('/leases/')).length;
+    await eventually('the Lease has been tried again', () => asked() >= TRIES);
+    await eventually('the Lease of the Node is old enough', async () => (await leaseAgeMs()) > FULL_MS);
+    console.info(
+      `home full: ${here.length} writes to home, ${there.length} over there; log: ${said(from).join(', ')}`,
+    );
+    expect(there).toEqual([]);
+    expect(here.filter((path) => !path.includes('/leases/'))).toEqual([]);
+    expect(said(from).filter((line) => line.includes(NOT_RENEWED))).toHaveLength(1);
+    // The rest is of the moment in which etcd was away.
+    expect(said(from).length).toBeLessThanOrEqual(MOST_LINES);
+    expect(await lives()).toEqual(before);
+  });
+  await allReady(3);
+  expect(await lives()).toEqual(before);
+  await replicas(4);
+  await allReady(4);
+  expect(await lives()).toEqual(expect.arrayContaining(before));
+});

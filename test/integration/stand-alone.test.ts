@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { binaries } from '../../lab/binaries.ts';
 import { mainModule } from '../../lab/own-program.ts';
 import { setCable } from '../../lab/underlay.ts';
@@ -8,7 +8,6 @@ import { type City, PeeringLab, peeringLabProblem, until } from '../support/labs
 
 /** A cluster whose cable is out: it reaches its own API server, and nothing else. */
 
-jest.setTimeout(180_000);
 /** Several times what any loop of the program waits between two attempts, but for those that wait for minutes. */
 const LONG_ENOUGH_MS = 30_000;
 

@@ -14,7 +14,6 @@ import { lendingPolicy } from '../unit/peering/support/stock.ts';
 
 /** What is free on a real API server, read with exactly the rights of the table. */
 
-const TIMEOUT_MS = 180_000;
 const PEER = 'c'.repeat(26);
 const GPU = 'example.com/gpu';
 
@@ -50,13 +49,13 @@ beforeAll(async () => {
   const caches = new Caches({ client, clock: systemClock, log: silentLogger });
   watcher = new StockWatcher({ caches, clock: systemClock });
   await watcher.start(new AbortController().signal);
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await watcher?.stop();
   await client?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 async function call(method: string, path: string, body: object, type?: string): Promise<void> {
   const { status, body: answer } = await lab.cluster.api.call(method, path, body, type);
@@ -80,36 +79,32 @@ const createPod = async (namespace: string, node: string, cpu: string): Promise<
     },
   });
 
-test(
-  'pods, tenants and devices are seen as they come and go',
-  async () => {
-    await eventually('a node lends', () => watcher.stock().nodes.some(({ lends }) => lends));
-    const node = watcher.stock().nodes.find(({ lends }) => lends);
-    const before = freeMilli();
-    expect(before).toBeGreaterThan(0);
+test('pods, tenants and devices are seen as they come and go', async () => {
+  await eventually('a node lends', () => watcher.stock().nodes.some(({ lends }) => lends));
+  const node = watcher.stock().nodes.find(({ lends }) => lends);
+  const before = freeMilli();
+  expect(before).toBeGreaterThan(0);
 
-    await createPod('shop', node?.name ?? '', '700m');
-    await eventually('our pod', () => freeMilli() === before - 700);
-    await createPod('tenant', node?.name ?? '', '300m');
-    await eventually('the pod of the peer', () => watcher.usage(PEER)['cpu'] === '300m');
-    expect(freeMilli()).toBe(before - 700);
+  await createPod('shop', node?.name ?? '', '700m');
+  await eventually('our pod', () => freeMilli() === before - 700);
+  await createPod('tenant', node?.name ?? '', '300m');
+  await eventually('the pod of the peer', () => watcher.usage(PEER)['cpu'] === '300m');
+  expect(freeMilli()).toBe(before - 700);
 
-    const status = { status: { capacity: { [GPU]: '2' }, allocatable: { [GPU]: '2' } } };
-    const path = `/api/v1/nodes/${node?.name}/status`;
-    await call('PATCH', path, status, 'application/merge-patch+json');
-    const offered = (): string | undefined =>
-      computeOffer(watcher.stock(), lendingPolicy(), { consumer: PEER, promised: new Map() }).resources[GPU];
-    await eventually('the device', () => offered() === '2');
+  const status = { status: { capacity: { [GPU]: '2' }, allocatable: { [GPU]: '2' } } };
+  const path = `/api/v1/nodes/${node?.name}/status`;
+  await call('PATCH', path, status, 'application/merge-patch+json');
+  const offered = (): string | undefined =>
+    computeOffer(watcher.stock(), lendingPolicy(), { consumer: PEER, promised: new Map() }).resources[GPU];
+  await eventually('the device', () => offered() === '2');
 
-    const ended = { status: { phase: 'Succeeded' } };
-    await call('PATCH', '/api/v1/namespaces/tenant/pods/a/status', ended, 'application/merge-patch+json');
-    await eventually('the end of the pod', () => watcher.usage(PEER)['pods'] === '0');
-    await call('DELETE', '/api/v1/namespaces/shop/pods/a?gracePeriodSeconds=0', {});
-    await eventually('the room of the other', () => freeMilli() === before);
+  const ended = { status: { phase: 'Succeeded' } };
+  await call('PATCH', '/api/v1/namespaces/tenant/pods/a/status', ended, 'application/merge-patch+json');
+  await eventually('the end of the pod', () => watcher.usage(PEER)['pods'] === '0');
+  await call('DELETE', '/api/v1/namespaces/shop/pods/a?gracePeriodSeconds=0', {});
+  await eventually('the room of the other', () => freeMilli() === before);
 
-    const spec = { spec: { unschedulable: true } };
-    await call('PATCH', `/api/v1/nodes/${node?.name}`, spec, 'application/merge-patch+json');
-    await eventually('the cordon', () => offered() === undefined);
-  },
-  TIMEOUT_MS,
-);
+  const spec = { spec: { unschedulable: true } };
+  await call('PATCH', `/api/v1/nodes/${node?.name}`, spec, 'application/merge-patch+json');
+  await eventually('the cordon', () => offered() === undefined);
+});

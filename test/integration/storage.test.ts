@@ -31,8 +31,6 @@ import { applyYaml, printed } from '../support/labs/rights-cluster.ts';
 
 /** Claims here and their volumes over there, with real schedulers, volume controllers, and the rights that are printed. */
 
-const TIMEOUT_MS = 240_000;
-
 let lab: AgentLab;
 let folder: string;
 let kubeconfig: string;
@@ -65,12 +63,12 @@ beforeAll(async () => {
   }
   await lab.start({ kubeconfig });
   await lab.ready();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await agent?.close();
   await lab?.down();
   rmSync(folder, { recursive: true, force: true });
-}, TIMEOUT_MS);
+});
 
 async function agentKubeconfig(): Promise<string> {
   const metadata = { namespace: 'tributary-system', name: `tributary-peer-${NODE}` };
@@ -159,39 +157,35 @@ const said = async (name: string, reason: string): Promise<string | undefined> =
   return items.find((event) => event.reason === reason)?.message;
 };
 
-test(
-  'a claim is bound to a volume over there, which ends with it, also while no agent looks',
-  async () => {
-    const { uid } = (await ask('data', 'foreign')).metadata;
-    await mount('data');
-    await eventually('the claim over there', async () => (await there('data')) !== undefined);
-    // Somewhere between the writes; whatever has been done by then is found again.
-    await lab.kill();
-    await lab.start({ kubeconfig });
-    await runs('data');
-    const remote = await there('data');
-    expect(remote?.metadata.labels).toMatchObject({ [LABEL_HOME_UID]: uid });
-    expect(remote?.spec).toMatchObject({ storageClassName: 'manual' });
-    expect(await claim('data')).toMatchObject({
-      status: { phase: 'Bound' },
-      spec: { volumeName: `tributary-${uid}` },
-    });
-    const real = async (): Promise<string | undefined> =>
-      (await volume(`tributary-${uid}`))?.spec?.capacity?.['storage'];
-    await eventually('its real size', async () => (await real()) === '2Gi');
-    expect((await volume(`tributary-${uid}`))?.metadata.annotations).toMatchObject({
-      'tributary.dev/foreign-volume': expect.stringMatching(/^disk-/u),
-    });
+test('a claim is bound to a volume over there, which ends with it, also while no agent looks', async () => {
+  const { uid } = (await ask('data', 'foreign')).metadata;
+  await mount('data');
+  await eventually('the claim over there', async () => (await there('data')) !== undefined);
+  // Somewhere between the writes; whatever has been done by then is found again.
+  await lab.kill();
+  await lab.start({ kubeconfig });
+  await runs('data');
+  const remote = await there('data');
+  expect(remote?.metadata.labels).toMatchObject({ [LABEL_HOME_UID]: uid });
+  expect(remote?.spec).toMatchObject({ storageClassName: 'manual' });
+  expect(await claim('data')).toMatchObject({
+    status: { phase: 'Bound' },
+    spec: { volumeName: `tributary-${uid}` },
+  });
+  const real = async (): Promise<string | undefined> =>
+    (await volume(`tributary-${uid}`))?.spec?.capacity?.['storage'];
+  await eventually('its real size', async () => (await real()) === '2Gi');
+  expect((await volume(`tributary-${uid}`))?.metadata.annotations).toMatchObject({
+    'tributary.dev/foreign-volume': expect.stringMatching(/^disk-/u),
+  });
 
-    await lab.kill();
-    await lab.home.delete(pods, { namespace: 'shop', name: 'data' }, { gracePeriodSeconds: 0 });
-    await lab.home.delete(claims, { namespace: 'shop', name: 'data' });
-    await lab.start({ kubeconfig });
-    await eventually('gone over there', async () => (await there('data')) === undefined);
-    await eventually('gone here', async () => (await volume(`tributary-${uid}`)) === undefined);
-  },
-  TIMEOUT_MS,
-);
+  await lab.kill();
+  await lab.home.delete(pods, { namespace: 'shop', name: 'data' }, { gracePeriodSeconds: 0 });
+  await lab.home.delete(claims, { namespace: 'shop', name: 'data' });
+  await lab.start({ kubeconfig });
+  await eventually('gone over there', async () => (await there('data')) === undefined);
+  await eventually('gone here', async () => (await volume(`tributary-${uid}`)) === undefined);
+});
 
 test.each([
   ['unmapped', 'unmapped', 'StorageClassNotMapped', /parameter foreignClass/u],
@@ -223,23 +217,18 @@ test.each([
     await lab.home.delete(pods, { namespace: 'shop', name }, { gracePeriodSeconds: 0 });
     await lab.home.delete(claims, { namespace: 'shop', name });
   },
-  TIMEOUT_MS,
 );
 
-test(
-  'a pod that is put here by name cannot take a volume of this cluster along',
-  async () => {
-    await ask('mine', 'nothing-of-ours');
-    await mount('mine', { nodeName: NODE });
-    const condition = async (): Promise<{ reason?: string; message?: string } | undefined> =>
-      (await lab.home.get(pods, { namespace: 'shop', name: 'mine' })).status?.conditions?.find(
-        ({ type }) => type === CONDITION_OFFLOADED,
-      );
-    await eventually('said', async () => (await condition())?.reason === 'VolumeNotHere');
-    expect((await condition())?.message).toMatch(/cannot follow the pod/u);
-  },
-  TIMEOUT_MS,
-);
+test('a pod that is put here by name cannot take a volume of this cluster along', async () => {
+  await ask('mine', 'nothing-of-ours');
+  await mount('mine', { nodeName: NODE });
+  const condition = async (): Promise<{ reason?: string; message?: string } | undefined> =>
+    (await lab.home.get(pods, { namespace: 'shop', name: 'mine' })).status?.conditions?.find(
+      ({ type }) => type === CONDITION_OFFLOADED,
+    );
+  await eventually('said', async () => (await condition())?.reason === 'VolumeNotHere');
+  expect((await condition())?.message).toMatch(/cannot follow the pod/u);
+});
 
 test('the agent may write its own volumes, and of claims only that its node is not chosen', async () => {
   const local = (key: string, value: string, path: string): object => ({

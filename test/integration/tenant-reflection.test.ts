@@ -33,8 +33,6 @@ import {
  * the SharingPolicy names. Lending runs with the account and the rights that people apply.
  */
 
-const TIMEOUT_MS = 180_000;
-
 const ACCOUNT = { namespace: 'tributary-system', name: 'tributary-cluster' };
 const WIDGET = { group: 'shop.example', resource: 'widgets' };
 const GADGET = { group: 'shop.example', resource: 'gadgets' };
@@ -76,14 +74,14 @@ beforeAll(async () => {
     const other = await make(ingress({ metadata: { finalizers: ['example.com/x'] } }));
     return status === 422 && other.status === 422;
   });
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await world?.stop();
   await client?.close();
   await admin?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 const ingresses = (query = ''): string => `/apis/networking.k8s.io/v1/namespaces/${tenant}/ingresses${query}`;
 const make = async (object: object): Promise<Answer> => peer('POST', ingresses('?dryRun=All'), object);
@@ -271,23 +269,19 @@ describe('further kinds', () => {
     };
     await eventually('new kinds are counted', counts, 90_000);
     await world.changePolicy({ reflectableKinds: [WIDGET] });
-  }, TIMEOUT_MS);
+  });
 
-  test(
-    'that the policy names can be brought, without finalizers, and nowhere else',
-    async () => {
-      await eventually('granted', async () => (await kinds())?.status === 'True');
-      await eventually('in force', async () => (await peer('GET', of('widgets'))).status === 200);
-      const finalizer = await peer('POST', of('widgets'), widget({ finalizers: ['shop.example/stay'] }));
-      expect(finalizer).toMatchObject({ status: 422 });
-      expect(finalizer.body).toContain('bear no finalizers');
-      await eventually('counted', async () => (await peer('POST', of('widgets'), widget())).status === 201);
-      expect(await peer('DELETE', `${of('widgets')}/one`)).toMatchObject({ status: 200 });
-      expect(await peer('GET', of('widgets', 'default'))).toMatchObject({ status: 403 });
-      expect(await peer('GET', of('gadgets'))).toMatchObject({ status: 403 });
-    },
-    TIMEOUT_MS,
-  );
+  test('that the policy names can be brought, without finalizers, and nowhere else', async () => {
+    await eventually('granted', async () => (await kinds())?.status === 'True');
+    await eventually('in force', async () => (await peer('GET', of('widgets'))).status === 200);
+    const finalizer = await peer('POST', of('widgets'), widget({ finalizers: ['shop.example/stay'] }));
+    expect(finalizer).toMatchObject({ status: 422 });
+    expect(finalizer.body).toContain('bear no finalizers');
+    await eventually('counted', async () => (await peer('POST', of('widgets'), widget())).status === 201);
+    expect(await peer('DELETE', `${of('widgets')}/one`)).toMatchObject({ status: 200 });
+    expect(await peer('GET', of('widgets', 'default'))).toMatchObject({ status: 403 });
+    expect(await peer('GET', of('gadgets'))).toMatchObject({ status: 403 });
+  });
 
   test('are counted', async () => {
     const quota = await lab.cluster.api.get<{ status: { used: Record<string, string> } }>(
@@ -296,40 +290,34 @@ describe('further kinds', () => {
     expect(Object.keys(quota?.status.used ?? {})).toContain('count/widgets.shop.example');
   });
 
-  test(
-    'that we hold no rights to, or that are never for peers, are told of; the rest stays in force',
-    async () => {
-      const secrets = { group: 'rbac.authorization.k8s.io', resource: 'roles' };
-      await world.changePolicy({ reflectableKinds: [WIDGET, GADGET, secrets] });
-      await eventually('told', async () => (await kinds())?.reason === 'RightsMissing');
-      const { message = '' } = (await kinds()) ?? {};
-      expect(message).toContain('gadgets.shop.example');
-      expect(message).toContain('aggregate-to-lending');
-      expect(message).toContain('roles.rbac.authorization.k8s.io');
-      const request = await admin.get(peeringRequests, { name: rome.id });
-      expect(request.status?.phase).toBe('Established');
-      expect(isConditionTrue(request.status?.conditions, 'TenantReady')).toBe(true);
-      await eventually('the policy says so, too', async () => {
-        const { status } = await admin.get(sharingPolicies, { name: 'everybody' });
-        return (status?.conditions ?? []).some(
-          (it) => it.type === 'KindsReflectable' && it.status === 'False',
-        );
-      });
-      expect(world.events.map(({ reason }) => reason)).toContain('RightsMissing');
-      expect(await peer('POST', of('widgets'), widget())).toMatchObject({ status: 201 });
-      expect(await peer('GET', of('gadgets'))).toMatchObject({ status: 403 });
-      expect(await peer('GET', `/api/v1/namespaces/${tenant}/pods`)).toMatchObject({ status: 200 });
-      const role = await admin.get(roles, { namespace: tenant, name: 'tributary-peer-kinds' });
-      expect(role.rules).toHaveLength(1);
+  test('that we hold no rights to, or that are never for peers, are told of; the rest stays in force', async () => {
+    const secrets = { group: 'rbac.authorization.k8s.io', resource: 'roles' };
+    await world.changePolicy({ reflectableKinds: [WIDGET, GADGET, secrets] });
+    await eventually('told', async () => (await kinds())?.reason === 'RightsMissing');
+    const { message = '' } = (await kinds()) ?? {};
+    expect(message).toContain('gadgets.shop.example');
+    expect(message).toContain('aggregate-to-lending');
+    expect(message).toContain('roles.rbac.authorization.k8s.io');
+    const request = await admin.get(peeringRequests, { name: rome.id });
+    expect(request.status?.phase).toBe('Established');
+    expect(isConditionTrue(request.status?.conditions, 'TenantReady')).toBe(true);
+    await eventually('the policy says so, too', async () => {
+      const { status } = await admin.get(sharingPolicies, { name: 'everybody' });
+      return (status?.conditions ?? []).some((it) => it.type === 'KindsReflectable' && it.status === 'False');
+    });
+    expect(world.events.map(({ reason }) => reason)).toContain('RightsMissing');
+    expect(await peer('POST', of('widgets'), widget())).toMatchObject({ status: 201 });
+    expect(await peer('GET', of('gadgets'))).toMatchObject({ status: 403 });
+    expect(await peer('GET', `/api/v1/namespaces/${tenant}/pods`)).toMatchObject({ status: 200 });
+    const role = await admin.get(roles, { namespace: tenant, name: 'tributary-peer-kinds' });
+    expect(role.rules).toHaveLength(1);
 
-      // People give the right: it is passed on, without a restart.
-      await lab.apply(stringify(aggregated('gadgets')));
-      await world.changePolicy({ reflectableKinds: [WIDGET, GADGET] });
-      await eventually('granted', async () => (await kinds())?.status === 'True');
-      await eventually('in force', async () => (await peer('GET', of('gadgets'))).status === 200);
-    },
-    TIMEOUT_MS,
-  );
+    // People give the right: it is passed on, without a restart.
+    await lab.apply(stringify(aggregated('gadgets')));
+    await world.changePolicy({ reflectableKinds: [WIDGET, GADGET] });
+    await eventually('granted', async () => (await kinds())?.status === 'True');
+    await eventually('in force', async () => (await peer('GET', of('gadgets'))).status === 200);
+  });
 
   test("what lending holds it may pass on to a tenant's peer only, and not use", async () => {
     const lending = await lab.as(ACCOUNT);
@@ -354,41 +342,33 @@ describe('further kinds', () => {
     }
   });
 
-  test(
-    'go when the policy no longer names them',
-    async () => {
-      await world.changePolicy({ reflectableKinds: [] });
-      await eventually('gone', async () => (await peer('GET', of('widgets'))).status === 403);
-      await eventually('no condition is left', async () => (await kinds()) === undefined);
-      expect((await admin.list(roles, { namespace: tenant })).items).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+  test('go when the policy no longer names them', async () => {
+    await world.changePolicy({ reflectableKinds: [] });
+    await eventually('gone', async () => (await peer('GET', of('widgets'))).status === 403);
+    await eventually('no condition is left', async () => (await kinds()) === undefined);
+    expect((await admin.list(roles, { namespace: tenant })).items).toEqual([]);
+  });
 });
 
-test(
-  'a tenant from before these rights gets them when the manifests of today are applied',
-  async () => {
-    const name = 'tributary-tenant';
-    const { rules = [] } = await admin.get(clusterRoles, { name });
-    const older = rules.filter(({ resources = [] }) => !/^(ingresses|events)$/.test(resources[0] ?? ''));
-    const { metadata } = await admin.get(clusterRoles, { name });
-    const before = {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name, labels: metadata.labels },
-      rules: older,
-    };
-    await lab.apply(stringify(before));
-    await eventually('as before', async () => (await peer('GET', ingresses())).status === 403);
-    await admin.patch(
-      namespaces,
-      { name: tenant },
-      { type: 'merge', body: { metadata: { annotations: { 'tributary.dev/ingress-classes': null } } } },
-    );
-    await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
-    await eventually('rights', async () => (await peer('GET', ingresses())).status === 200);
-    await eventually('classes', async () => (await make(ingress({}))).status === 201);
-  },
-  TIMEOUT_MS,
-);
+test('a tenant from before these rights gets them when the manifests of today are applied', async () => {
+  const name = 'tributary-tenant';
+  const { rules = [] } = await admin.get(clusterRoles, { name });
+  const older = rules.filter(({ resources = [] }) => !/^(ingresses|events)$/.test(resources[0] ?? ''));
+  const { metadata } = await admin.get(clusterRoles, { name });
+  const before = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name, labels: metadata.labels },
+    rules: older,
+  };
+  await lab.apply(stringify(before));
+  await eventually('as before', async () => (await peer('GET', ingresses())).status === 403);
+  await admin.patch(
+    namespaces,
+    { name: tenant },
+    { type: 'merge', body: { metadata: { annotations: { 'tributary.dev/ingress-classes': null } } } },
+  );
+  await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
+  await eventually('rights', async () => (await peer('GET', ingresses())).status === 200);
+  await eventually('classes', async () => (await make(ingress({}))).status === 201);
+});

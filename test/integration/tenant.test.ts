@@ -12,8 +12,6 @@ import { type Caller, printed, RightsCluster } from '../support/labs/rights-clus
 
 /** What a real API server answers when a peer tries more than it was given. */
 
-const TIMEOUT_MS = 180_000;
-
 let lab: RightsCluster;
 let api: KubeApi;
 
@@ -22,9 +20,9 @@ beforeAll(async () => {
   ({ api } = lab.cluster);
   const quota = ['--quota', 'cpu=1,memory=1Gi,pods=3'];
   await lab.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop', ...quota]));
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 const POD = {
   apiVersion: 'v1',
@@ -70,7 +68,7 @@ describe('with the credential that tenant-kubeconfig prints', () => {
       'the policy is in force',
       async () => (await peer('POST', `${PODS}?dryRun=All`, pod({ nodeName: 'home-1' }))).status === 422,
     );
-  }, TIMEOUT_MS);
+  });
 
   test('a plain pod runs, without any token of this cluster', async () => {
     const { status, body } = await peer('POST', PODS, pod({}));

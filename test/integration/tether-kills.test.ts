@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type ClusterMode, clusterModes, type TetherSpec } from '../../src/api/cluster-mode.ts';
 import type { PeeringPhase } from '../../src/api/foreign-cluster.ts';
 import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
@@ -17,8 +17,6 @@ import { type Write, WriteWatch } from './support/write-watch.ts';
  * Whole processes over real API servers are killed while one tethers itself to the other, and again while that ends: at every moment
  * that is named here in the long run, and at some by a seed in each run. test/unit/peering/mode/killed.test.ts kills at every write.
  */
-
-jest.setTimeout(240_000);
 
 /** What the device keeps of the company for a while would hide what is left. */
 const TETHER: TetherSpec = { cluster: 'company', keepForSeconds: 0 };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { RunError } from '../../lab/run.ts';
 import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
@@ -8,7 +8,6 @@ import { type City, PeeringLab, peeringLabProblem, until } from '../support/labs
 
 /** `tributary tether` where it cannot be: it says why, and leaves everything as it was, in all clusters. */
 
-jest.setTimeout(240_000);
 const VERSION = 'tributary.dev/v1alpha1';
 
 const problem = peeringLabProblem();

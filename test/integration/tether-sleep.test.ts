@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
@@ -21,7 +21,6 @@ import {
 
 /** A tethered laptop that sleeps for eight hours, wakes elsewhere, and finds the company gone for a while. */
 
-jest.setTimeout(240_000);
 const testLong = longOnly('a laptop without its company, and one that stops', test);
 const MINUTE_MS = 60_000;
 /**

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CLUSTER_MODE, type ClusterMode } from '../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { LABEL_DEVICE, LABEL_PEER, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
@@ -17,7 +17,6 @@ const breaksOut = ['--as=admin', '--as-group=system:masters', '--as-group=tribut
 
 /** A device that hands itself over to a company, as whole processes over real API servers. */
 
-jest.setTimeout(240_000);
 const VERSION = 'tributary.dev/v1alpha1';
 
 const problem = peeringLabProblem();

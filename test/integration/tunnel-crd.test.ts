@@ -6,7 +6,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats Tunnels: their rules, their defaults, their two writers. */
 
-const TIMEOUT_MS = 180_000;
 const PATH = '/apis/tributary.dev/v1alpha1/tunnels';
 const MERGE = 'application/merge-patch+json';
 const ID = 'a'.repeat(26);
@@ -18,9 +17,9 @@ let lab: RightsCluster;
 beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 type Answer = { status: number; body: string };
 

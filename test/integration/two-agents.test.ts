@@ -14,13 +14,13 @@ import { nameIn } from '../../src/lib/process-life.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { applyYaml, printed } from '../support/labs/rights-cluster.ts';
+import { longOnly } from '../support/long.ts';
 import { noted, NotedWays } from './support/noted-ways.ts';
 
 /** Two agents of one virtual node, as real processes: one acts, whatever happens to either. */
 
 type LeaseSpec = NonNullable<Lease['spec']>;
 
-const TIMEOUT_MS = 180_000;
 /** A process that was stopped needs some seconds to find out what has become of it, and more on a busy machine. */
 const LEASE_SECONDS = 8;
 /** Of role all, which ends when it cannot renew in time: at its start it is busy, and so is the machine. */
@@ -46,11 +46,11 @@ beforeAll(async () => {
   lab = await AgentLab.up();
   lab.proxy.judge((asked) => noted(abroad, asked));
   ways = await NotedWays.to(lab.homeCluster, ['first', 'second', 'third', 'fourth']);
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await lab?.down();
   await ways?.stop();
-}, TIMEOUT_MS);
+});
 
 async function start(name: string, others: readonly string[] = []): Promise<void> {
   const options = { 'lease-seconds': LEASE_SECONDS };
@@ -155,86 +155,70 @@ async function rolledOut(image: string, replicas = REPLICAS): Promise<void> {
   expect([...seen.values()].filter((uids) => uids.size > 1)).toEqual([]);
 }
 
-test(
-  'of two at once, one acts, and the other says for whom it stands by',
-  async () => {
-    await start('first');
-    await acts('first');
-    await start('second');
-    await lab.ready();
-    await lab.homeCluster.api.apply(deployment('web:1'));
-    await rolledOut('web:1');
-    await lab.homeCluster.api.apply(deployment('web:2'));
-    await rolledOut('web:2');
-    await eventually('the second says so', async () => {
-      const { items } = await lab.home.list(events, { namespace: 'default' });
-      const told = items.find(({ reason }) => reason === 'AgentStandsBy');
-      return told?.message?.includes('the agent second does nothing while first acts') === true;
-    });
-    expect(written('second')).toEqual([]);
-    expect(written('first').length).toBeGreaterThan(REPLICAS);
-  },
-  TIMEOUT_MS,
-);
+test('of two at once, one acts, and the other says for whom it stands by', async () => {
+  await start('first');
+  await acts('first');
+  await start('second');
+  await lab.ready();
+  await lab.homeCluster.api.apply(deployment('web:1'));
+  await rolledOut('web:1');
+  await lab.homeCluster.api.apply(deployment('web:2'));
+  await rolledOut('web:2');
+  await eventually('the second says so', async () => {
+    const { items } = await lab.home.list(events, { namespace: 'default' });
+    const told = items.find(({ reason }) => reason === 'AgentStandsBy');
+    return told?.message?.includes('the agent second does nothing while first acts') === true;
+  });
+  expect(written('second')).toEqual([]);
+  expect(written('first').length).toBeGreaterThan(REPLICAS);
+});
 
-test(
-  'killed: the other one takes over when the Lease has lapsed, and the killed one stands by when it is back',
-  async () => {
-    await lab.homeCluster.api.apply(deployment('web:3'));
-    await lab.kill('first');
-    const before = performance.now();
-    await acts('second');
-    console.info(`taken over after ${Math.round(performance.now() - before)} ms`);
-    await rolledOut('web:3');
-    const { length } = written('first');
-    await start('first');
-    await lab.homeCluster.api.apply(deployment('web:4'));
-    await rolledOut('web:4');
-    expect(written('first').slice(length)).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test('killed: the other one takes over when the Lease has lapsed, and the killed one stands by when it is back', async () => {
+  await lab.homeCluster.api.apply(deployment('web:3'));
+  await lab.kill('first');
+  const before = performance.now();
+  await acts('second');
+  console.info(`taken over after ${Math.round(performance.now() - before)} ms`);
+  await rolledOut('web:3');
+  const { length } = written('first');
+  await start('first');
+  await lab.homeCluster.api.apply(deployment('web:4'));
+  await rolledOut('web:4');
+  expect(written('first').slice(length)).toEqual([]);
+});
 
-test(
-  'stopped for longer than its term: awake again, it writes nothing and ends',
-  async () => {
-    await pause('second');
-    await acts('first');
-    await lab.homeCluster.api.apply(deployment('web:5'));
-    await rolledOut('web:5');
-    // Whatever is written from here on is written by the one that wakes, and there is much to do.
-    lab.signal('first', 'SIGSTOP');
-    await lab.homeCluster.api.apply(deployment('web:6', REPLICAS + 3));
-    const [here, there] = [written('second').length, abroad.length];
-    lab.signal('second', 'SIGCONT');
-    await lab.ended('second');
-    expect(written('second').slice(here)).toEqual([]);
-    expect(abroad.slice(there)).toEqual([]);
-    lab.signal('first', 'SIGCONT');
-    await rolledOut('web:6', REPLICAS + 3);
-    expect(await holder()).toBe('first');
-  },
-  TIMEOUT_MS,
-);
+test('stopped for longer than its term: awake again, it writes nothing and ends', async () => {
+  await pause('second');
+  await acts('first');
+  await lab.homeCluster.api.apply(deployment('web:5'));
+  await rolledOut('web:5');
+  // Whatever is written from here on is written by the one that wakes, and there is much to do.
+  lab.signal('first', 'SIGSTOP');
+  await lab.homeCluster.api.apply(deployment('web:6', REPLICAS + 3));
+  const [here, there] = [written('second').length, abroad.length];
+  lab.signal('second', 'SIGCONT');
+  await lab.ended('second');
+  expect(written('second').slice(here)).toEqual([]);
+  expect(abroad.slice(there)).toEqual([]);
+  lab.signal('first', 'SIGCONT');
+  await rolledOut('web:6', REPLICAS + 3);
+  expect(await holder()).toBe('first');
+});
 
-test(
-  'killed and started again under its own name, it need not wait for its Lease; one that is asked to stop gives it up',
-  async () => {
-    const transitions = async (): Promise<number> => (await lease())?.leaseTransitions ?? 0;
-    const before = await transitions();
-    await lab.kill('first');
-    const began = performance.now();
-    await start('first');
-    await eventually('it acts again', async () => (await transitions()) > before);
-    console.info(`acts ${Math.round(performance.now() - began)} ms after its start`);
-    await start('second');
-    await eventually('the second stands by', () => lab.log.includes('second does nothing while first acts'));
-    lab.signal('first', 'SIGTERM');
-    await acts('second');
-    await rolledOut('web:6', REPLICAS + 3);
-  },
-  TIMEOUT_MS,
-);
+test('killed and started again under its own name, it need not wait for its Lease; one that is asked to stop gives it up', async () => {
+  const transitions = async (): Promise<number> => (await lease())?.leaseTransitions ?? 0;
+  const before = await transitions();
+  await lab.kill('first');
+  const began = performance.now();
+  await start('first');
+  await eventually('it acts again', async () => (await transitions()) > before);
+  console.info(`acts ${Math.round(performance.now() - began)} ms after its start`);
+  await start('second');
+  await eventually('the second stands by', () => lab.log.includes('second does nothing while first acts'));
+  lab.signal('first', 'SIGTERM');
+  await acts('second');
+  await rolledOut('web:6', REPLICAS + 3);
+});
 
 describe('processes that serve two virtual nodes each', () => {
   const NODES = [NODE, OTHER];
@@ -258,63 +242,54 @@ describe('processes that serve two virtual nodes each', () => {
     );
     await apply('web:7');
     await rolledOut('web:7');
-  }, TIMEOUT_MS);
+  });
 
-  test(
-    'one that loses one of them goes on with the other, and stands by for what it has lost',
-    async () => {
-      const transitions = (await lease(OTHER))?.leaseTransitions;
-      ways.of('first').broken = `/leases/${agentLeaseName(NODE)}`;
-      await acts('second');
-      const { length } = written('first');
-      await eventually('the first knows it', () => losses() === 1);
-      await apply('web:8');
-      await rolledOut('web:8');
-      expect(await lease(OTHER)).toMatchObject({ leaseTransitions: transitions });
-      expect(await holder(OTHER)).toBe('first');
-      const late = written('first').slice(length);
-      expect(late.filter((write) => write.includes(OTHER))).not.toEqual([]);
-      const ofTheLost = /\/(nodes|virtualnodes|leases)\/(tributary-agent\.)?faulty(\/|\?|$)/u;
-      expect(late.filter((write) => ofTheLost.test(write))).toEqual([]);
-      delete ways.of('first').broken;
-    },
-    TIMEOUT_MS,
-  );
+  test('one that loses one of them goes on with the other, and stands by for what it has lost', async () => {
+    const transitions = (await lease(OTHER))?.leaseTransitions;
+    ways.of('first').broken = `/leases/${agentLeaseName(NODE)}`;
+    await acts('second');
+    const { length } = written('first');
+    await eventually('the first knows it', () => losses() === 1);
+    await apply('web:8');
+    await rolledOut('web:8');
+    expect(await lease(OTHER)).toMatchObject({ leaseTransitions: transitions });
+    expect(await holder(OTHER)).toBe('first');
+    const late = written('first').slice(length);
+    expect(late.filter((write) => write.includes(OTHER))).not.toEqual([]);
+    const ofTheLost = /\/(nodes|virtualnodes|leases)\/(tributary-agent\.)?faulty(\/|\?|$)/u;
+    expect(late.filter((write) => ofTheLost.test(write))).toEqual([]);
+    delete ways.of('first').broken;
+  });
 
-  test(
-    'stopped while each holds one: the other serves both, and the one that wakes writes nothing and stands by',
-    async () => {
-      await pause('second');
-      await acts('first');
-      await apply('web:9');
-      await rolledOut('web:9');
-      lab.signal('first', 'SIGSTOP');
-      await apply('web:10');
-      const [here, there, lost] = [written('second').length, abroad.length, losses()];
-      lab.signal('second', 'SIGCONT');
-      await eventually('the second has lost it', () => losses() > lost);
-      expect(written('second').slice(here)).toEqual([]);
-      expect(abroad.slice(there)).toEqual([]);
-      lab.signal('first', 'SIGCONT');
-      await rolledOut('web:10');
-      for (const node of NODES) expect(await holder(node)).toBe('first');
-    },
-    TIMEOUT_MS,
-  );
+  test('stopped while each holds one: the other serves both, and the one that wakes writes nothing and stands by', async () => {
+    await pause('second');
+    await acts('first');
+    await apply('web:9');
+    await rolledOut('web:9');
+    lab.signal('first', 'SIGSTOP');
+    await apply('web:10');
+    const [here, there, lost] = [written('second').length, abroad.length, losses()];
+    lab.signal('second', 'SIGCONT');
+    await eventually('the second has lost it', () => losses() > lost);
+    expect(written('second').slice(here)).toEqual([]);
+    expect(abroad.slice(there)).toEqual([]);
+    lab.signal('first', 'SIGCONT');
+    await rolledOut('web:10');
+    for (const node of NODES) expect(await holder(node)).toBe('first');
+  });
 
-  test(
-    'killed: the one that lost before takes both',
-    async () => {
-      await apply('web:11');
-      await lab.kill('first');
-      for (const node of NODES) await acts('second', node);
-      await rolledOut('web:11');
-    },
-    TIMEOUT_MS,
-  );
+  test('killed: the one that lost before takes both', async () => {
+    await apply('web:11');
+    await lab.kill('first');
+    for (const node of NODES) await acts('second', node);
+    await rolledOut('web:11');
+  });
 });
 
-describe('processes of role all of one home', () => {
+longOnly(
+  'processes of role all of one home (unit tests of src/agent try who leads; pods of two agents are above)',
+  describe,
+)('processes of role all of one home', () => {
   const SYSTEM = 'tributary-system';
   const begin = async (name: string): Promise<void> => {
     // It finds no cluster of another test on this machine.
@@ -354,38 +329,30 @@ describe('processes of role all of one home', () => {
     await begin('fourth');
     await share('a');
     await judged('a');
-  }, TIMEOUT_MS);
+  });
 
-  test(
-    'stopped: the other one leads, and the one that wakes writes nothing and ends',
-    async () => {
-      // That it waits, and nothing else.
-      expect(written('fourth').filter((write) => !isLease(write))).toEqual([]);
-      await pause('third');
-      await leads('fourth');
-      await share('b');
-      await judged('b');
-      lab.signal('fourth', 'SIGSTOP');
-      for (const name of ['c', 'd', 'e']) await share(name);
-      const { length } = written('third');
-      lab.signal('third', 'SIGCONT');
-      await lab.ended('third');
-      expect(written('third').slice(length)).toEqual([]);
-      lab.signal('fourth', 'SIGCONT');
-      for (const name of ['c', 'd', 'e']) await judged(name);
-    },
-    TIMEOUT_MS,
-  );
+  test('stopped: the other one leads, and the one that wakes writes nothing and ends', async () => {
+    // That it waits, and nothing else.
+    expect(written('fourth').filter((write) => !isLease(write))).toEqual([]);
+    await pause('third');
+    await leads('fourth');
+    await share('b');
+    await judged('b');
+    lab.signal('fourth', 'SIGSTOP');
+    for (const name of ['c', 'd', 'e']) await share(name);
+    const { length } = written('third');
+    lab.signal('third', 'SIGCONT');
+    await lab.ended('third');
+    expect(written('third').slice(length)).toEqual([]);
+    lab.signal('fourth', 'SIGCONT');
+    for (const name of ['c', 'd', 'e']) await judged(name);
+  });
 
-  test(
-    'killed: the other one leads when the Lease has lapsed',
-    async () => {
-      await begin('third');
-      await lab.kill('fourth');
-      await share('f');
-      await leads('third');
-      await judged('f');
-    },
-    TIMEOUT_MS,
-  );
+  test('killed: the other one leads when the Lease has lapsed', async () => {
+    await begin('third');
+    await lab.kill('fourth');
+    await share('f');
+    await leads('third');
+    await judged('f');
+  });
 });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { mainModule } from '../../lab/own-program.ts';
 import type { Command } from '../../src/cli/command.ts';
@@ -14,8 +14,6 @@ import { awaited } from '../support/eventually.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** An upgrade that is killed half-way, on a real API server, with its Pod Security and its controllers; nodes pretend to run pods. */
-
-jest.setTimeout(180_000);
 
 let lab: RightsCluster;
 beforeAll(async () => {

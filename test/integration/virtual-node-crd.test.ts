@@ -8,7 +8,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** What the API server makes of the CustomResourceDefinition: its rules, its defaults, its words. */
 
-const TIMEOUT_MS = 180_000;
 const PATH = '/apis/tributary.dev/v1alpha1/virtualnodes';
 
 let lab: RightsCluster;
@@ -16,9 +15,9 @@ let lab: RightsCluster;
 beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
-}, TIMEOUT_MS);
+});
 
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+afterAll(async () => lab?.down());
 
 const SPEC = {
   kubeconfigSecretRef: { namespace: 'tributary-system', name: 'milan-kubeconfig' },

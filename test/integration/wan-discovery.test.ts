@@ -19,7 +19,6 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** DNS-SD over unicast DNS: CoreDNS on one side, ForeignClusters of a real API server on the other. */
 
-const TIMEOUT_MS = 180_000;
 const DOMAIN = 'example.org';
 /** So that a test need not wait for minutes; TTLs of the zones are whole seconds. */
 const PACE = { minTtlMs: 300, intervalMs: 300_000 };
@@ -33,11 +32,11 @@ let running: Component[] = [];
 beforeAll(async () => {
   lab = await RightsCluster.up();
   client = createClient(await parseKubeconfig(readFileSync(lab.cluster.kubeconfig, 'utf8')));
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await client?.close();
   await lab?.down();
-}, TIMEOUT_MS);
+});
 
 beforeEach(async () => {
   dns = await CoreDns.start();
@@ -57,14 +56,14 @@ beforeEach(async () => {
   });
   running = [domains, clusters, source, writer];
   for (const component of running) await component.start?.(new AbortController().signal);
-}, TIMEOUT_MS);
+});
 afterEach(async () => {
   for (const component of running.toReversed()) await component.stop?.();
   await dns.stop();
   for (const type of [searchDomains, foreignClusters]) {
     for (const { metadata } of (await client.list(type)).items) await client.delete(type, metadata);
   }
-}, TIMEOUT_MS);
+});
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const clusterOf = (label: string, number = 1): ZoneCluster => ({

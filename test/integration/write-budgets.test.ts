@@ -11,13 +11,11 @@ import { LendingWorld } from '../support/peering/lending-world.ts';
 
 /** What other sides make this cluster write, on real API servers: as they count it, and as its watch shows it. */
 
-const TIMEOUT_MS = 180_000;
-
 let lab: AgentLab;
 beforeAll(async () => {
   lab = await AgentLab.up();
-}, TIMEOUT_MS);
-afterAll(async () => lab?.down(), TIMEOUT_MS);
+});
+afterAll(async () => lab?.down());
 
 /** How often anybody has written that at home, as the API server counts. */
 async function written(what: RegExp): Promise<number> {
@@ -41,64 +39,60 @@ describe('strangers that never stop changing what they want', () => {
     world = new LendingWorld(lab.home);
     await world.start();
     await world.policy({ approval: 'Manual' });
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     for (const { metadata } of (await lab.home.list(peeringRequests)).items) {
       await lab.home.delete(peeringRequests, { name: metadata.name });
     }
     await lab.home.delete(sharingPolicies, { name: 'everybody' });
     await world.stop();
-  }, TIMEOUT_MS);
+  });
 
-  test(
-    'cost a trickle of small objects, and nobody else waits for them',
-    async () => {
-      const before = await written(WRITES);
-      const strangers = Array.from({ length: STRANGERS }, () => world.peer());
-      for (let round = 0; round < ROUNDS; round++) {
-        for (const stranger of strangers) await stranger.ask({ namespaces: wish(round) });
-        // As long as a link needs for the next message.
-        await lab.home.list(peeringRequests);
-      }
-      const [first] = strangers;
-      await eventually(
-        'one of them is shown',
-        async () => (await first?.object())?.status?.phase === 'Pending',
-      );
-      const { items } = await lab.home.list(peeringRequests);
-      for (const item of items) {
-        expect(JSON.stringify(item).length).toBeLessThan(4096);
-        expect(item.spec.namespaces.length + (item.spec.moreNamespaces ?? 0)).toBe(64);
-      }
-      const count = (await written(WRITES)) - before;
-      console.info(`${STRANGERS} strangers, ${ROUNDS} wishes each: ${count} writes`);
-      expect(count).toBeLessThan(STRANGERS * 16);
+  test('cost a trickle of small objects, and nobody else waits for them', async () => {
+    const before = await written(WRITES);
+    const strangers = Array.from({ length: STRANGERS }, () => world.peer());
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const stranger of strangers) await stranger.ask({ namespaces: wish(round) });
+      // As long as a link needs for the next message.
+      await lab.home.list(peeringRequests);
+    }
+    const [first] = strangers;
+    await eventually(
+      'one of them is shown',
+      async () => (await first?.object())?.status?.phase === 'Pending',
+    );
+    const { items } = await lab.home.list(peeringRequests);
+    for (const item of items) {
+      expect(JSON.stringify(item).length).toBeLessThan(4096);
+      expect(item.spec.namespaces.length + (item.spec.moreNamespaces ?? 0)).toBe(64);
+    }
+    const count = (await written(WRITES)) - before;
+    console.info(`${STRANGERS} strangers, ${ROUNDS} wishes each: ${count} writes`);
+    expect(count).toBeLessThan(STRANGERS * 16);
 
-      const honest = world.peer();
-      await honest.ask();
-      await honest.ask({ namespaces: ['shop', 'web'] });
-      await eventually('what a stranger wants now is shown', async () => {
-        const shown = await honest.object().catch((error: unknown) => {
-          if (!hasCode(error, 'NotFound')) throw error;
-        });
-        return shown?.spec.namespaces.join() === 'shop,web';
+    const honest = world.peer();
+    await honest.ask();
+    await honest.ask({ namespaces: ['shop', 'web'] });
+    await eventually('what a stranger wants now is shown', async () => {
+      const shown = await honest.object().catch((error: unknown) => {
+        if (!hasCode(error, 'NotFound')) throw error;
       });
-      const known = world.peer();
-      await world.policy({ peers: { clusterIDs: [known.id] }, precedence: 10 }, 'a-known-one');
-      await known.ask({ namespaces: wish(0) });
-      await known.offered();
-      expect((await known.object()).spec.namespaces).toEqual(wish(0));
-      await lab.home.delete(sharingPolicies, { name: 'a-known-one' });
+      return shown?.spec.namespaces.join() === 'shop,web';
+    });
+    const known = world.peer();
+    await world.policy({ peers: { clusterIDs: [known.id] }, precedence: 10 }, 'a-known-one');
+    await known.ask({ namespaces: wish(0) });
+    await known.offered();
+    expect((await known.object()).spec.namespaces).toEqual(wish(0));
+    await lab.home.delete(sharingPolicies, { name: 'a-known-one' });
 
-      const approval = { spec: { approval: 'Approved' } };
-      await lab.home.patch(peeringRequests, { name: first?.id ?? '' }, { type: 'merge', body: approval });
-      await first?.offered();
-      const { spec } = (await first?.object()) ?? {};
-      expect(spec?.namespaces).toEqual(wish(ROUNDS - 1));
-      expect(spec).not.toHaveProperty('moreNamespaces');
-    },
-    TIMEOUT_MS,
-  );
+    const approval = { spec: { approval: 'Approved' } };
+    await lab.home.patch(peeringRequests, { name: first?.id ?? '' }, { type: 'merge', body: approval });
+    await first?.offered();
+    const { spec } = (await first?.object()) ?? {};
+    expect(spec?.namespaces).toEqual(wish(ROUNDS - 1));
+    expect(spec).not.toHaveProperty('moreNamespaces');
+  });
 });
 
 describe('a provider that reports a megabyte of status, another one each time', () => {
@@ -115,81 +109,73 @@ describe('a provider that reports a megabyte of status, another one each time', 
       message: `${round} \u202e${'x'.repeat(32_000)}`,
     }));
 
-  test(
-    'fills neither the pod nor etcd at home, and its last word is shown, cut, as it says',
-    async () => {
-      await lab.start();
-      await lab.ready();
-      await lab.home.create(pods, { metadata: home, spec: { nodeName: NODE, containers: [main] } });
-      const there = async (): Promise<Pod | undefined> =>
-        lab.foreign.get(pods, at).catch((error: unknown) => {
-          if (!hasCode(error, 'NotFound')) throw error;
-          return undefined;
-        });
-      await eventually('the pod runs', async () => (await there())?.status?.phase === 'Running');
-      await eventually(
-        'home shows it',
-        async () => (await lab.home.get(pods, home)).status?.phase === 'Running',
-      );
-      const before = await written(WRITES);
-      const stop = new AbortController();
-      let bytes = 0;
-      const watching = (async (): Promise<void> => {
-        const { resourceVersion } = await lab.home.list(pods, { namespace: 'shop' });
-        const events = lab.home.watch(pods, {
-          namespace: 'shop',
-          resourceVersion,
-          signal: stop.signal,
-        });
-        for await (const event of events) {
-          if (event.type !== 'BOOKMARK') bytes += JSON.stringify(event.object).length;
-        }
-      })().catch(() => undefined);
-      for (let round = 0; round < ROUNDS; round++) {
-        const status = { ...(await there())?.status, message: `round ${round}`, conditions: words(round) };
-        await lab.foreign.patch(pods, at, { type: 'merge', body: { status } }, { subresource: 'status' });
+  test('fills neither the pod nor etcd at home, and its last word is shown, cut, as it says', async () => {
+    await lab.start();
+    await lab.ready();
+    await lab.home.create(pods, { metadata: home, spec: { nodeName: NODE, containers: [main] } });
+    const there = async (): Promise<Pod | undefined> =>
+      lab.foreign.get(pods, at).catch((error: unknown) => {
+        if (!hasCode(error, 'NotFound')) throw error;
+        return undefined;
+      });
+    await eventually('the pod runs', async () => (await there())?.status?.phase === 'Running');
+    await eventually(
+      'home shows it',
+      async () => (await lab.home.get(pods, home)).status?.phase === 'Running',
+    );
+    const before = await written(WRITES);
+    const stop = new AbortController();
+    let bytes = 0;
+    const watching = (async (): Promise<void> => {
+      const { resourceVersion } = await lab.home.list(pods, { namespace: 'shop' });
+      const events = lab.home.watch(pods, {
+        namespace: 'shop',
+        resourceVersion,
+        signal: stop.signal,
+      });
+      for await (const event of events) {
+        if (event.type !== 'BOOKMARK') bytes += JSON.stringify(event.object).length;
       }
-      await eventually(
-        'the last word is shown',
-        async () => {
-          const shown = (await lab.home.get(pods, home)).status?.conditions ?? [];
-          return shown.find(({ type }) => type === 'Claim0')?.message?.startsWith(`${ROUNDS - 1} `) === true;
-        },
-        120_000,
-      );
-      stop.abort(new Error('enough'));
-      await watching;
-      const count = (await written(WRITES)) - before;
-      console.info(`${ROUNDS} statuses of 1 MB: ${count} writes, ${Math.round(bytes / 1024)} KiB`);
-      expect(bytes).toBeGreaterThan(0);
-      expect(bytes).toBeLessThan(ROUNDS * 32 * 1024);
-      const shown = await lab.home.get(pods, home);
-      expect(JSON.stringify(shown.status).length).toBeLessThan(48 * 1024);
-      const conditions = shown.status?.conditions ?? [];
-      expect(conditions.find(({ type }) => type === CONDITION_STATUS_CUT)).toMatchObject({ status: 'True' });
-      const claim = conditions.find(({ type }) => type === 'Claim0');
-      expect(claim?.reason).toBe('Hostile [2J');
-      expect(claim?.message).toMatch(/^\d+ {2}x+ \[cut here\]$/u);
-    },
-    TIMEOUT_MS,
-  );
+    })().catch(() => undefined);
+    for (let round = 0; round < ROUNDS; round++) {
+      const status = { ...(await there())?.status, message: `round ${round}`, conditions: words(round) };
+      await lab.foreign.patch(pods, at, { type: 'merge', body: { status } }, { subresource: 'status' });
+    }
+    await eventually(
+      'the last word is shown',
+      async () => {
+        const shown = (await lab.home.get(pods, home)).status?.conditions ?? [];
+        return shown.find(({ type }) => type === 'Claim0')?.message?.startsWith(`${ROUNDS - 1} `) === true;
+      },
+      120_000,
+    );
+    stop.abort(new Error('enough'));
+    await watching;
+    const count = (await written(WRITES)) - before;
+    console.info(`${ROUNDS} statuses of 1 MB: ${count} writes, ${Math.round(bytes / 1024)} KiB`);
+    expect(bytes).toBeGreaterThan(0);
+    expect(bytes).toBeLessThan(ROUNDS * 32 * 1024);
+    const shown = await lab.home.get(pods, home);
+    expect(JSON.stringify(shown.status).length).toBeLessThan(48 * 1024);
+    const conditions = shown.status?.conditions ?? [];
+    expect(conditions.find(({ type }) => type === CONDITION_STATUS_CUT)).toMatchObject({ status: 'True' });
+    const claim = conditions.find(({ type }) => type === 'Claim0');
+    expect(claim?.reason).toBe('Hostile [2J');
+    expect(claim?.message).toMatch(/^\d+ {2}x+ \[cut here\]$/u);
+  });
 
-  test(
-    'and a pod that flaps without end is shown further and further apart, and as it is in the end',
-    async () => {
-      const before = await written(WRITES);
-      const flaps = 150;
-      for (let round = 0; round < flaps; round++) {
-        const status = { message: `round ${round}`, conditions: null };
-        await lab.foreign.patch(pods, at, { type: 'merge', body: { status } }, { subresource: 'status' });
-      }
-      const isLast = async (): Promise<boolean> =>
-        (await lab.home.get(pods, home)).status?.message === `round ${flaps - 1}`;
-      await eventually('the last word is shown', isLast, 120_000);
-      const count = (await written(WRITES)) - before;
-      console.info(`${flaps} changes of a status: ${count} writes`);
-      expect(count).toBeLessThan(60);
-    },
-    TIMEOUT_MS,
-  );
+  test('and a pod that flaps without end is shown further and further apart, and as it is in the end', async () => {
+    const before = await written(WRITES);
+    const flaps = 150;
+    for (let round = 0; round < flaps; round++) {
+      const status = { message: `round ${round}`, conditions: null };
+      await lab.foreign.patch(pods, at, { type: 'merge', body: { status } }, { subresource: 'status' });
+    }
+    const isLast = async (): Promise<boolean> =>
+      (await lab.home.get(pods, home)).status?.message === `round ${flaps - 1}`;
+    await eventually('the last word is shown', isLast, 120_000);
+    const count = (await written(WRITES)) - before;
+    console.info(`${flaps} changes of a status: ${count} writes`);
+    expect(count).toBeLessThan(60);
+  });
 });
