@@ -32,11 +32,13 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
 /**
  * Only in long runs: reading all documents takes longer than all other end-to-end tests of a run; compiling helm takes longer than what
  * it is asked; two versions beside each other, and an upgrade of what runs, matter where what clusters say to each other changes, and
- * with a release; kills of tethers are a part of `make faults`; a tether that is lost is tried by `tether` in each run, and what then runs on the
- * device by unit tests; kills of an agent of real containers are tried on control planes in each
- * run, as are API servers that are away, credentials that are revoked, and what a policy offers; how fast many pods are is for `make
- * bench`; clusters with two gateways each, and DNS of home over there, need a lab of their own that costs a seventh of all other tests;
- * the others wait most of the time, and control planes, or a network without nodes, try what matters in each run.
+ * with a release; kills of tethers are a part of `make faults`, as is the suite of faults itself (`faults` and `auditor` try its parts);
+ * a tether that is lost is tried by `tether` in each run, and what then runs on the device by unit tests; kills of an agent of real
+ * containers are tried on control planes in each run, as are API servers that are away, credentials that are revoked, what a policy
+ * offers, and namespaces that are stretched (`network` stretches one over real clusters); etcds that were restored are tried by unit
+ * tests of the provider and of informers; how fast many pods are is for `make bench`; clusters with two gateways each, and DNS of home
+ * over there, need a lab of their own that costs a seventh of all other tests; the others wait most of the time, and control planes, or
+ * a network without nodes, try what matters in each run.
  */
 const LONG_RUNS = [
   'test/e2e/documents/',
@@ -44,13 +46,16 @@ const LONG_RUNS = [
   'test/e2e/kubelet/outage.test.ts',
   'test/e2e/network/api-server.test.ts',
   'test/e2e/network/cluster-ips.test.ts',
+  'test/e2e/network/namespaces.test.ts',
   'test/e2e/peers/away.test.ts',
   'test/e2e/peers/drain.test.ts',
   'test/e2e/peers/partition.test.ts',
   'test/e2e/peers/peering-terms.test.ts',
   'test/e2e/peers/upgrade.test.ts',
   'test/e2e/underlay/',
+  'test/integration/fault-suite.test.ts',
   'test/integration/helm.test.ts',
+  'test/integration/restored.test.ts',
   'test/integration/scale.test.ts',
   'test/integration/stand-alone.test.ts',
   'test/integration/tether-kills.test.ts',

@@ -9,8 +9,8 @@ import { testSeed } from '../support/seed.ts';
 /** The beginning of `make faults`: kills at some writes, and some random faults, judged by the auditor. */
 
 const TIMEOUT_MS = short('milliseconds for the fault suite', { short: 600_000, long: 3_600_000 });
-const KILLS = short('runs of the fault suite that kill an agent', { short: 2, long: 120 });
-const RANDOM = short('random runs of the fault suite', { short: 1, long: 180 });
+const KILLS = short('runs of the fault suite that kill an agent', { short: 4, long: 120 });
+const RANDOM = short('random runs of the fault suite', { short: 2, long: 180 });
 const SEED = testSeed(20_264);
 
 /** Of each operation one, at writes that are always made. */

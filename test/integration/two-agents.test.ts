@@ -256,7 +256,8 @@ describe('processes that serve two virtual nodes each', () => {
     expect(await holder(OTHER)).toBe('first');
     const late = written('first').slice(length);
     expect(late.filter((write) => write.includes(OTHER))).not.toEqual([]);
-    const ofTheLost = /\/(nodes|virtualnodes|leases)\/(tributary-agent\.)?faulty(\/|\?|$)/u;
+    // That it would serve the lost one again it may write into the Lease.
+    const ofTheLost = /\/(nodes|virtualnodes)\/faulty(\/|\?|$)/u;
     expect(late.filter((write) => ofTheLost.test(write))).toEqual([]);
     delete ways.of('first').broken;
   });
@@ -271,7 +272,9 @@ describe('processes that serve two virtual nodes each', () => {
     const [here, there, lost] = [written('second').length, abroad.length, losses()];
     lab.signal('second', 'SIGCONT');
     await eventually('the second has lost it', () => losses() > lost);
-    expect(written('second').slice(here)).toEqual([]);
+    // That it stands by it may write into the Lease.
+    const late = written('second').slice(here);
+    expect(late.filter((write) => !isLease(write))).toEqual([]);
     expect(abroad.slice(there)).toEqual([]);
     lab.signal('first', 'SIGCONT');
     await rolledOut('web:10');
@@ -287,7 +290,7 @@ describe('processes that serve two virtual nodes each', () => {
 });
 
 longOnly(
-  'processes of role all of one home (unit tests of src/agent try who leads; pods of two agents are above)',
+  'processes of role all of one home (unit tests of src/kube try who leads; two agents are tried above)',
   describe,
 )('processes of role all of one home', () => {
   const SYSTEM = 'tributary-system';

@@ -9,10 +9,7 @@ import { longOnly } from '../../support/long.ts';
 const NS = 'stretch';
 const NODES = ['milan', 'rome-1', 'turin'];
 /** test/e2e/kubelet/references.test.ts, test/integration/writes.test.ts and namespaces-peering.test.ts try the same in each run. */
-const testLong = longOnly(
-  'references, names, webhooks and all kinds of workloads of stretched namespaces',
-  test,
-);
+const testLong = longOnly('references, names and webhooks of stretched namespaces', test);
 const TIMETABLES = '/apis/times.example.com/v1/namespaces';
 
 let world: Stretched;
@@ -92,26 +89,23 @@ test('a Deployment spreads over home and two foreign clusters by plain constrain
   }
 });
 
-testLong(
-  'a Service without a selector, whose slices somebody writes, is all three from each of them',
-  async () => {
-    const pods = await world.pods(NS, 'app=web');
-    const slices = pods.map(({ metadata, status }) => ({
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: `byhand-${metadata.name}`, labels: { 'kubernetes.io/service-name': 'byhand' } },
-      addressType: 'IPv4',
-      ports: [{ port: 8080 }],
-      endpoints: [{ addresses: [status?.podIP ?? ''] }],
-    }));
-    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'byhand' } };
-    await world.apply('rome', NS, [{ ...service, spec: { ports: [{ port: 80 }] } }, ...slices]);
-    const names = pods.map(({ metadata }) => metadata.name);
-    for (const from of ['client', ...names]) await world.untilAllAnswer(NS, from, 'byhand', names);
-  },
-);
+test('a Service without a selector, whose slices somebody writes, is all three from each of them', async () => {
+  const pods = await world.pods(NS, 'app=web');
+  const slices = pods.map(({ metadata, status }) => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `byhand-${metadata.name}`, labels: { 'kubernetes.io/service-name': 'byhand' } },
+    addressType: 'IPv4',
+    ports: [{ port: 8080 }],
+    endpoints: [{ addresses: [status?.podIP ?? ''] }],
+  }));
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'byhand' } };
+  await world.apply('rome', NS, [{ ...service, spec: { ports: [{ port: 80 }] } }, ...slices]);
+  const names = pods.map(({ metadata }) => metadata.name);
+  for (const from of ['client', ...names]) await world.untilAllAnswer(NS, from, 'byhand', names);
+});
 
-testLong('Job, CronJob, DaemonSet, bare pod and StatefulSet do as anywhere', async () => {
+test('Job, CronJob, DaemonSet, bare pod and StatefulSet do as anywhere', async () => {
   const work = (script: string): object => ({
     template: {
       metadata: { labels: labels('job') },

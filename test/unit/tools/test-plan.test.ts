@@ -12,9 +12,12 @@ test('every file runs once', () => {
 test.each([
   [
     'e2e',
-    /^test\/e2e\/(documents\/|kubelet\/(crash|outage)\.|network\/(api-server|cluster-ips)\.|peers\/(away|drain|partition|peering-terms|upgrade)\.|underlay\/)/,
+    /^test\/e2e\/(documents\/|kubelet\/(crash|outage)\.|network\/(api-server|cluster-ips|namespaces)\.|peers\/(away|drain|partition|peering-terms|upgrade)\.|underlay\/)/,
   ],
-  ['integration', /^test\/integration\/(helm|scale|stand-alone|tether-(kills|refused|sleep)|versions)\./],
+  [
+    'integration',
+    /^test\/integration\/(fault-suite|helm|restored|scale|stand-alone|tether-(kills|local|refused|sleep)|versions)\./,
+  ],
 ] as const)('some files run in long runs only: %s', (suite, wanted) => {
   const [each, long] = [filesOf(suite, false), filesOf(suite, true)];
   const added = long.filter((path) => !each.includes(path));
