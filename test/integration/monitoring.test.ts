@@ -15,6 +15,7 @@ import { eventually } from '../support/eventually.ts';
 import { LauncherLab, SYSTEM } from '../support/labs/launcher-lab.ts';
 import { printed } from '../support/labs/rights-cluster.ts';
 import { RoleProcess } from '../support/labs/role-process.ts';
+import { longOnly } from '../support/long.ts';
 import { withoutVariables } from '../support/prom-ql.ts';
 import { ALERT_SERIES, promtoolTests } from './support/alert-series.ts';
 import { hasPrometheus, Prometheus } from './support/prometheus.ts';
@@ -151,7 +152,10 @@ describeWithPrometheus('with promtool', () => {
   });
 });
 
-describeWithPrometheus('a Prometheus that scrapes both roles', () => {
+const describeScrapes = hasPrometheus()
+  ? longOnly('a Prometheus that scrapes (unit tests ask each expression of what roles show)', describe)
+  : describe.skip;
+describeScrapes('a Prometheus that scrapes both roles', () => {
   let prometheus: Prometheus;
 
   beforeAll(async () => {
