@@ -10,18 +10,16 @@ export default {
     ...common,
     displayName: name,
     testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
-    ...(name === 'unit' && { setupFilesAfterEnv: ['<rootDir>/test/support/jest/unit-timeout.ts'] }),
+    setupFilesAfterEnv: ['<rootDir>/test/support/jest/timeout.ts'],
     // Files use control planes one after another.
     ...(name === 'integration' && {
       globalSetup: '<rootDir>/test/support/jest/integration-setup.ts',
       globalTeardown: '<rootDir>/test/support/jest/integration-teardown.ts',
-      setupFilesAfterEnv: ['<rootDir>/test/support/jest/integration-timeout.ts'],
     }),
     // One lab for each folder of end-to-end tests.
     ...(name === 'e2e' && {
       globalSetup: '<rootDir>/test/support/jest/e2e-setup.ts',
       globalTeardown: '<rootDir>/test/support/jest/e2e-teardown.ts',
-      setupFilesAfterEnv: ['<rootDir>/test/support/jest/e2e-timeout.ts'],
     }),
   })),
   testSequencer: '<rootDir>/tools/jest/sequencer.mjs',

@@ -2,7 +2,7 @@
 import { hasCode } from '../../src/lib/errors.ts';
 
 export interface Wait {
-  /** One that only a fault misses: other suites and their clusters keep both cores busy. */
+  /** One that only a fault misses, on a machine where other suites and their clusters keep both cores busy. */
   deadlineMs?: number;
   /** The least and the longest rest between two looks, milliseconds. */
   rest?: { least: number; most: number };
@@ -16,6 +16,12 @@ export interface Wait {
 const isUnavailable = (error: unknown): boolean =>
   hasCode(error, 'Unavailable', 'Unreachable', 'TooManyRequests');
 
+/**
+ * Machines are that much slower in some hours than in others, and what is awaited is late by as much. Deadlines tell faults apart, not slow
+ * machines: only a test that fails waits for them.
+ */
+const SLOWEST = 3;
+
 /** Looks until the answer is neither undefined nor false, and returns it; fails with what was missed and seen last. */
 export async function awaited<T>(
   what: string,
@@ -23,6 +29,7 @@ export async function awaited<T>(
   { deadlineMs = 120_000, rest = { least: 2, most: 100 }, isLater = isUnavailable, seen }: Wait = {},
 ): Promise<T> {
   const began = performance.now();
+  const longestMs = deadlineMs * SLOWEST;
   for (;;) {
     let problem: unknown;
     try {
@@ -33,12 +40,12 @@ export async function awaited<T>(
       problem = error;
     }
     const waited = performance.now() - began;
-    if (waited > deadlineMs) {
+    if (waited > longestMs) {
       const last = await seen?.().catch((error: unknown) => error);
       const details = [problem, last]
         .filter((part) => part !== undefined)
         .map((part) => `; ${describe(part)}`);
-      throw new Error(`not within ${deadlineMs} ms: ${what}${details.join('')}`);
+      throw new Error(`not within ${longestMs} ms: ${what}${details.join('')}`);
     }
     await new Promise((resolve) => setTimeout(resolve, restMs(waited, rest)));
   }
