@@ -30,7 +30,7 @@ export interface DaemonSpec {
   readonly mountNamespace?: string | undefined;
   /** Added to the environment of the lab program. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** How late its timers may be, so that those of one moment wake it once; absent: as the kernel has it, 50 µs. */
+  /** How late its timers, and those of its children, may be, so that those of one moment wake it once; absent: as the kernel has it, 50 µs. */
   readonly timerSlackMs?: number | undefined;
 }
 
@@ -204,7 +204,7 @@ export function inNamespaces(
   ];
 }
 
-/** Threads inherit it from the one that starts them. Only root may say it of another process; it changes no behaviour, so others go without. */
+/** Threads and children inherit it. Only root may say it of another process; it changes no behaviour, so others go without. */
 function allowTimerSlack(pid: number, ms: number): void {
   try {
     writeFileSync(`/proc/${pid}/timerslack_ns`, `${ms * 1_000_000}`);

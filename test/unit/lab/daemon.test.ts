@@ -42,6 +42,17 @@ describe('Daemon', () => {
     expect(events).toEqual(['starting x/y', 'started x/y']);
   });
 
+  const isRoot = process.getuid?.() === 0;
+  (isRoot ? test : test.skip)('may be told that its timers are not urgent', () => {
+    const command: DaemonSpec['command'] = ['sleep', '60'];
+    daemon = Daemon.start(
+      { name: 'x/y', command, logFile: join(directory, 'y.log'), timerSlackMs: 20 },
+      record,
+    );
+    const slack = readFileSync(`/proc/${daemon.id?.pid}/timerslack_ns`, 'utf8');
+    expect(Number(slack)).toBe(20_000_000);
+  });
+
   test('waits until it is ready', async () => {
     const file = join(directory, 'ready');
     await start(`touch ${file}; exec sleep 60`).waitFor('a file', () => existsSync(file), {
