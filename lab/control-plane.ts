@@ -202,8 +202,6 @@ function apiServerFlags(options: ControlPlaneOptions, pki: ClusterPki): string[]
     '--enable-aggregator-routing=true',
     '--v=1',
     `--watch-cache-sizes=${UNCACHED_KINDS.map((kind) => `${kind}#0`).join(',')}`,
-    // An estimate of how large objects are, for each kind and minute, by which requests of strangers would be held back.
-    '--feature-gates=SizeBasedListCostEstimate=false',
   ];
 }
 
