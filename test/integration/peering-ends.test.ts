@@ -4,7 +4,7 @@ import { type PeeringPhase, foreignClusters } from '../../src/api/foreign-cluste
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
-import { longOnly, short } from '../support/long.ts';
+import { longOnly } from '../support/long.ts';
 import { chanceOf, testSeed } from '../support/seed.ts';
 import { type Write, WriteWatch } from './support/write-watch.ts';
 
@@ -170,37 +170,30 @@ describeInLab('peerings', () => {
       ];
 
       // Each takes a whole peering.
-      const step = short('every so many-th point at which processes of a peering are killed', {
-        short: 20,
-        long: 1,
+      test.each(points)('when %s: %s', async (_, killed, isPoint) => {
+        const victims = killed.split(' ').map((name) => lab.city(name));
+        const generations: number[] = [];
+        const watch = await WriteWatch.start(lab.cities);
+        try {
+          const reached = watch.first(isPoint);
+          watch.each(({ city, kind, object }) => {
+            if (city !== 'rome' || kind !== 'Advertisement') return;
+            generations.push(
+              (object as { spec?: { offer?: { generation?: number } } }).spec?.offer?.generation ?? 0,
+            );
+          });
+          await intent();
+          await reached;
+          await Promise.all(victims.map(async (city) => city.kill()));
+          for (const city of victims) city.start();
+          await peered();
+          await oneOfEach();
+          expect(generations).toEqual(generations.toSorted((a, b) => a - b));
+          expect(await rome.generation(milan.id)).toBeGreaterThan(0);
+        } finally {
+          await watch.stop();
+        }
       });
-      test.each(points.filter((_, index) => index % step === 0))(
-        'when %s: %s',
-        async (_, killed, isPoint) => {
-          const victims = killed.split(' ').map((name) => lab.city(name));
-          const generations: number[] = [];
-          const watch = await WriteWatch.start(lab.cities);
-          try {
-            const reached = watch.first(isPoint);
-            watch.each(({ city, kind, object }) => {
-              if (city !== 'rome' || kind !== 'Advertisement') return;
-              generations.push(
-                (object as { spec?: { offer?: { generation?: number } } }).spec?.offer?.generation ?? 0,
-              );
-            });
-            await intent();
-            await reached;
-            await Promise.all(victims.map(async (city) => city.kill()));
-            for (const city of victims) city.start();
-            await peered();
-            await oneOfEach();
-            expect(generations).toEqual(generations.toSorted((a, b) => a - b));
-            expect(await rome.generation(milan.id)).toBeGreaterThan(0);
-          } finally {
-            await watch.stop();
-          }
-        },
-      );
     },
   );
 

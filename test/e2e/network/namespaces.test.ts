@@ -4,12 +4,9 @@ import { ABROAD, container, deployment, labels, SERVE, spread, Stretched } from 
 import { CITIES, PROVIDERS } from './support/network.ts';
 import { APART, leaveZones, occupyZones } from './support/zones.ts';
 import { until } from '../../support/e2e/until.ts';
-import { longOnly } from '../../support/long.ts';
 
 const NS = 'stretch';
 const NODES = ['milan', 'rome-1', 'turin'];
-/** test/e2e/kubelet/references.test.ts, test/integration/writes.test.ts and namespaces-peering.test.ts try the same in each run. */
-const testLong = longOnly('references, names and webhooks of stretched namespaces', test);
 const TIMETABLES = '/apis/times.example.com/v1/namespaces';
 
 let world: Stretched;
@@ -228,40 +225,37 @@ test('a pod that the foreign cluster cannot place is released and runs at home',
   await leaveZones(world, NS);
 });
 
-testLong(
-  'a referenced ConfigMap changes inside the remote container; a Secret that nobody names stays home',
-  async () => {
-    const words = (text: string): object => ({
+test('a referenced ConfigMap changes inside the remote container; a Secret that nobody names stays home', async () => {
+  const words = (text: string): object => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'words' },
+    data: { text },
+  });
+  await world.apply('rome', NS, [
+    words('before'),
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'ledger' }, stringData: { total: '42' } },
+    {
       apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'words' },
-      data: { text },
-    });
-    await world.apply('rome', NS, [
-      words('before'),
-      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'ledger' }, stringData: { total: '42' } },
-      {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'reader' },
-        spec: {
-          terminationGracePeriodSeconds: 1,
-          nodeSelector: { 'tributary.dev/virtual-node': 'milan' },
-          containers: [container('sleep 3600', { volumeMounts: [{ name: 'words', mountPath: '/words' }] })],
-          volumes: [{ name: 'words', configMap: { name: 'words' } }],
-        },
+      kind: 'Pod',
+      metadata: { name: 'reader' },
+      spec: {
+        terminationGracePeriodSeconds: 1,
+        nodeSelector: { 'tributary.dev/virtual-node': 'milan' },
+        containers: [container('sleep 3600', { volumeMounts: [{ name: 'words', mountPath: '/words' }] })],
+        volumes: [{ name: 'words', configMap: { name: 'words' } }],
       },
-    ]);
-    await world.untilPod(NS, 'reader', 'runs in milan', ({ status }) => status?.phase === 'Running');
-    const read = async (): Promise<string> => world.ask(`kubectl -n ${NS} exec reader -- cat /words/text`);
-    expect(await read()).toBe('before');
-    await world.apply('rome', NS, [words('after')]);
-    await until('the container sees it', async () => (await read()) === 'after', { seconds: 120 });
-    for (const city of PROVIDERS) {
-      expect(await world.exists(city, `/api/v1/namespaces/${NS}/secrets/ledger`)).toBe(false);
-    }
-  },
-);
+    },
+  ]);
+  await world.untilPod(NS, 'reader', 'runs in milan', ({ status }) => status?.phase === 'Running');
+  const read = async (): Promise<string> => world.ask(`kubectl -n ${NS} exec reader -- cat /words/text`);
+  expect(await read()).toBe('before');
+  await world.apply('rome', NS, [words('after')]);
+  await until('the container sees it', async () => (await read()) === 'after', { seconds: 120 });
+  for (const city of PROVIDERS) {
+    expect(await world.exists(city, `/api/v1/namespaces/${NS}/secrets/ledger`)).toBe(false);
+  }
+});
 
 test('a custom resource travels by configuration alone, without the field that is dropped', async () => {
   await world.applyFile('rome', NS, 'timetable.yaml');
@@ -275,35 +269,32 @@ test('a custom resource travels by configuration alone, without the field that i
   }
 });
 
-testLong(
-  'a name that somebody else has over there: that cluster fails with the cause, the other is used',
-  async () => {
-    await world.ask('kubectl --context turin create namespace taken');
-    await world.stretch('taken', { naming: 'Same' });
-    await until(
-      'turin is refused',
-      async () => (await world.cluster('taken', 'turin'))?.reason === 'NameTaken',
-      { seconds: 60, seen: async () => (await world.offloading('taken'))?.status },
-    );
-    await until('milan is used', async () => (await world.cluster('taken', 'milan'))?.phase === 'Ready', {
+test('a name that somebody else has over there: that cluster fails with the cause, the other is used', async () => {
+  await world.ask('kubectl --context turin create namespace taken');
+  await world.stretch('taken', { naming: 'Same' });
+  await until(
+    'turin is refused',
+    async () => (await world.cluster('taken', 'turin'))?.reason === 'NameTaken',
+    { seconds: 60, seen: async () => (await world.offloading('taken'))?.status },
+  );
+  await until('milan is used', async () => (await world.cluster('taken', 'milan'))?.phase === 'Ready', {
+    seconds: 60,
+  });
+  await world.apply('rome', 'taken', [
+    deployment('web', 2, { affinity: ABROAD, containers: [container('sleep 3600')] }),
+  ]);
+  await world.ask('kubectl -n taken rollout status deployment/web --timeout=80s');
+  expect(await world.places('taken', 'app=web')).not.toContain('turin');
+  await world.ask('kubectl delete namespace taken --timeout=100s', 110);
+  await until(
+    'milan has forgotten it',
+    async () => !(await world.exists('milan', '/api/v1/namespaces/taken')),
+    {
       seconds: 60,
-    });
-    await world.apply('rome', 'taken', [
-      deployment('web', 2, { affinity: ABROAD, containers: [container('sleep 3600')] }),
-    ]);
-    await world.ask('kubectl -n taken rollout status deployment/web --timeout=80s');
-    expect(await world.places('taken', 'app=web')).not.toContain('turin');
-    await world.ask('kubectl delete namespace taken --timeout=100s', 110);
-    await until(
-      'milan has forgotten it',
-      async () => !(await world.exists('milan', '/api/v1/namespaces/taken')),
-      {
-        seconds: 60,
-      },
-    );
-    expect(await world.exists('turin', '/api/v1/namespaces/taken')).toBe(true);
-  },
-);
+    },
+  );
+  expect(await world.exists('turin', '/api/v1/namespaces/taken')).toBe(true);
+});
 
 test('a Service of turin is used in rome like one of its own', async () => {
   await world.apply('turin', 'default', [
@@ -334,7 +325,7 @@ test('a Service of turin is used in rome like one of its own', async () => {
   });
 });
 
-testLong('while the webhook is away, only namespaces that want to be Remote wait', async () => {
+test('while the webhook is away, only namespaces that want to be Remote wait', async () => {
   await world.stretch('afar', { podStrategy: 'Remote' });
   await world.untilReady('afar');
   const system = 'kubectl -n tributary-system';
