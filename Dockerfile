@@ -62,5 +62,6 @@ ENV NODE_ENV=production MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=73728
 # A number, so that Kubernetes can tell that it is not root. The network roles set runAsUser: 0 themselves.
 USER 65532:65532
 # Several threads that collect the garbage of 4 MiB wait for each other longer than one needs for it. After long work the program
-# itself asks for a collection (src/lib/spare-memory.ts).
-ENTRYPOINT ["node", "--no-parallel-scavenge", "--expose-gc", "/app/dist/main.js"]
+# itself asks for a collection (src/lib/spare-memory.ts). One thread beside the main one compiles and marks: V8 hands each piece of work to
+# all that it has, and by itself has four on any machine (docs/decisions/0111-one-thread-beside-the-main-one.md).
+ENTRYPOINT ["node", "--v8-pool-size=1", "--no-parallel-scavenge", "--expose-gc", "/app/dist/main.js"]

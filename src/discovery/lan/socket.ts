@@ -31,7 +31,8 @@ const PER_SOURCE = { burst: 100, perSecond: 20, maxKeys: 1024 };
 const PER_LINK = { burst: 2000, perSecond: 500 };
 
 /**
- * Opens one socket for each interface and family. The library multicast-dns joins and rejoins the group, encodes and decodes.
+ * Opens one socket for each interface and family. The library multicast-dns encodes and decodes. It joins the group, too, but then
+ * looks every five seconds whether it has, so we join: the membership lasts as long as the socket and the interface do.
  *
  * The socket is bound to the group and not to the wildcard address: then only datagrams to the group arrive, and those cross no
  * router. A host elsewhere that sends unicast DNS to port 5353 is not heard. Linux hands multicast of *every* interface
@@ -53,6 +54,7 @@ async function openLink(
   const { default: multicastDns } = await import('multicast-dns');
   const own = iface.addresses.find((address) => address.family === family)?.address ?? '';
   const group = family === 4 ? GROUP[4] : `${GROUP[6]}%${iface.name}`;
+  const from = family === 4 ? own : `::%${iface.name}`;
   const socket = createSocket({
     type: `udp${family}`,
     reuseAddr: true,
@@ -64,8 +66,9 @@ async function openLink(
     type: `udp${family}`,
     ip: group,
     bind: group,
-    interface: family === 4 ? own : `::%${iface.name}`,
+    interface: from,
     port: MDNS_PORT,
+    multicast: false,
   });
   mdns.on('packet', (packet: DecodedPacket, from: RemoteInfo) => {
     const message = readPacket(packet);
@@ -77,8 +80,7 @@ async function openLink(
     else events.refused('Malformed', heard.from);
   });
   await ready(mdns, clock, iface.name);
-  // For unicast replies. The library sets it for multicast ones (RFC 6762, section 11).
-  socket.setTTL(255);
+  join(socket, { group, from, mdns, name: iface.name });
   mdns.on('error', (error: Error) => events.trouble(error));
   return {
     family,
@@ -92,6 +94,23 @@ async function openLink(
       await promise;
     },
   };
+}
+
+/** RFC 6762, section 11: the TTL is 255 for all that is sent. Our own packets come back, as those of another program on this host do. */
+function join(
+  socket: Socket,
+  { group, from, mdns, name }: { group: string; from: string; mdns: MulticastDNS; name: string },
+): void {
+  try {
+    socket.addMembership(group, from);
+    socket.setMulticastInterface(from);
+    socket.setMulticastTTL(255);
+    socket.setMulticastLoopback(true);
+    socket.setTTL(255);
+  } catch (cause) {
+    mdns.destroy();
+    throw new TributaryError('Unreachable', `mDNS cannot be spoken on ${name}`, { cause });
+  }
 }
 
 /** The library decodes whatever its socket emits, so what is refused must not be emitted. */

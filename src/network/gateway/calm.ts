@@ -1,4 +1,7 @@
 /** How soon the gateway looks again, in milliseconds. Pure. */
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { onGridMs } from '../../lib/grid.ts';
 
 const OBSERVE_MS = 1000;
 /** WireGuard follows a peer that moves by itself; the status does within this time. */
@@ -33,3 +36,10 @@ export function observeAgainMs(facts: CalmFacts): number {
 /** When the other nodes of the cluster are asked again. */
 export const knockAgainMs = (probeSeconds: number, allAnswer: boolean): number =>
   probeSeconds * 1000 * (allAnswer ? CALM_ROUNDS : 1);
+
+/** The same, at a multiple of that time: so all that is looked at again and again comes in one wake-up. */
+export function inStep(result: ReconcileResult | void, clock: Clock): ReconcileResult | void {
+  const periodMs = result?.requeueAfterMs;
+  if (periodMs === undefined) return result;
+  return { requeueAfterMs: onGridMs(clock.monotonic(), periodMs, periodMs) };
+}

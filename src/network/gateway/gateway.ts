@@ -20,7 +20,7 @@ import { exportedTo } from '../exchange/document.ts';
 import type { HostConfig, HostNetwork, HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import { gatewayPlan } from '../plan/gateway.ts';
 import { AbroadPods } from './abroad-pods.ts';
-import { knockAgainMs, observeAgainMs } from './calm.ts';
+import { inStep, knockAgainMs, observeAgainMs } from './calm.ts';
 import { GatewayCaches } from './caches.ts';
 import { LastingReport } from './host-report.ts';
 import { TunnelKey } from './key.ts';
@@ -156,7 +156,7 @@ export class Gateway {
       clock,
       log,
       ...metrics,
-      reconcile: async (key, { signal }) => this.#reconcile(key as Key, signal),
+      reconcile: async (key, { signal }) => inStep(await this.#reconcile(key as Key, signal), clock),
     });
   }
 

@@ -28,8 +28,8 @@ interface WebhookServerOptions extends Basics {
 
 /** An API server waits for 2 s. */
 const REQUEST_TIMEOUT_MS = 5_000;
-/** How late after that a connection may be ended. Each check wakes the process. */
-const CHECK_MS = 5_000;
+/** How late after that a connection may be ended. Each check wakes the process, whether there are connections or not. */
+const CHECK_MS = 20_000;
 /** Of connections on which nothing is asked. An API server keeps some tens of them. */
 const ARRIVALS = { silent: 512, waiting: 512, proofMs: REQUEST_TIMEOUT_MS };
 /** Several API servers, each with all the creations that it lets in at a time (200 by default), besides those who wait. */
