@@ -47,9 +47,10 @@ export async function agentImage(progress: Progress = () => {}, root: string = r
   return join(entry, 'tributary.tar');
 }
 
-/** Every input's path and bytes, in a fixed order. */
+/** Every input's path and bytes, in a fixed order. Another version may lack some. */
 export function contents(root: string): (string | Buffer)[] {
   return inputs
+    .filter((input) => existsSync(join(root, input)))
     .flatMap((input) => files(join(root, input)))
     .flatMap((file) => [`\0${relative(root, file)}\0`, readFileSync(file)]);
 }

@@ -1,5 +1,7 @@
 /** Two clusters with one peering, installed and peered as people do it, in which every role rests. */
 
+import { join } from 'node:path';
+
 import { agentImage, agentImageName } from '../../lab/images-agent.ts';
 import { Stage } from '../../lab/demo/stage.ts';
 import { Workbench } from '../../lab/demo/workbench.ts';
@@ -12,19 +14,24 @@ const PATIENCE_MS = 240_000;
 export interface IdleBedOptions {
   /** Name of the lab. */
   readonly name: string;
+  /** The folder of another checkout, whose program it is. */
+  readonly root?: string;
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
 
 /** rome uses milan's node. milan has two nodes, so that role `node` also runs where no gateway does. */
-export async function raiseIdleBed({ name, signal, say }: IdleBedOptions): Promise<Lab> {
-  const archive = await agentImage(say);
+export async function raiseIdleBed({ name, root, signal, say }: IdleBedOptions): Promise<Lab> {
+  const archive = await agentImage(say, root);
   const clusters = [{ name: 'rome' }, { name: 'milan', nodes: 2 }].map((cluster) => ({
     ...cluster,
     flags: { 'kube-apiserver': auditOf(name, cluster.name).flags },
   }));
   const lab = await Lab.fresh({ name, clusters, signal, progress: say });
-  const bench = await Workbench.create(lab, { signal });
+  const bench = await Workbench.create(lab, {
+    signal,
+    ...(root !== undefined && { main: join(root, 'src', 'main.ts') }),
+  });
   await Promise.all(CITIES.map(async (city) => lab.cluster(city).loadImage(archive, signal)));
   const stage = new Stage(say);
   for (const city of CITIES) {

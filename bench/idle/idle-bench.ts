@@ -12,6 +12,7 @@ import { BARE_TIMER, flagsIn, startBareTimer } from './bare-timer.ts';
 import { cpuMsPerWakeUp, familiesOf, idleRate, idleSample, type IdleRate } from './figures.ts';
 
 const LAB = 'bench-idle';
+const BEFORE_LAB = 'bench-before';
 /** Of what is measured: the program that runs in a role, and what a role starts and keeps. */
 const PROGRAMS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
   [/main\.js run (?<role>[a-z]+)/u, ({ groups }) => groups?.['role'] ?? ''],
@@ -32,6 +33,20 @@ interface Rest extends IdleRate, ProcessFigures {
   readonly name: string;
 }
 
+/** A version of the program, and the lab in which it rests. */
+interface Version {
+  readonly lab: string;
+  readonly root?: string;
+  /** Of the names of its roles. */
+  readonly suffix: string;
+}
+
+interface Bed {
+  readonly lab: Lab;
+  readonly name: string;
+  readonly suffix: string;
+}
+
 interface Look {
   readonly rests: readonly Rest[];
   /** In a minute, by program. */
@@ -45,29 +60,39 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
     'Two clusters, installed and peered as people do it, one with two nodes; no pod is offloaded. A round is a time of rest; each figure is the ' +
     'mean of all processes of that role. CPU is that of all threads and of children that ended; requests are those in the audit logs of both API ' +
     'servers. `watch-process` is the program by which `node` and `gateway` hear of changes of the host; `wireguard-go` is a container of its own. `bare timer` is a process of ' +
-    'Node.js with the flags of a role, which a timer wakes four times a second and which does nothing: what a wake-up costs on this machine at that time.',
+    'Node.js with the flags of a role, which a timer wakes four times a second and which does nothing: what a wake-up costs on this machine at that time. ' +
+    '`before` rests in clusters of its own at the same time.',
   parameters: { seconds: 60, settle: 90 },
   limits: { settle: { least: 0 } },
   problem: () => (process.getuid?.() === 0 ? undefined : 'containers of the lab need root'),
-  run: async ({ parameters: { seconds, settle }, rounds, say }) => {
+  run: async ({ parameters: { seconds, settle }, rounds, say, before }) => {
     const { signal } = new AbortController();
-    const lab = await raiseIdleBed({ name: LAB, signal, say });
+    const versions: Version[] = [
+      { lab: LAB, suffix: '' },
+      ...(before === undefined ? [] : [{ lab: BEFORE_LAB, root: before, suffix: ', before' }]),
+    ];
     try {
+      const beds: Bed[] = [];
+      for (const { lab: name, root, suffix } of versions) {
+        const lab = await raiseIdleBed({ name, signal, say, ...(root !== undefined && { root }) });
+        beds.push({ lab, name, suffix });
+      }
       await sleep(settle * 1000);
       const looks: Look[] = [];
       for (let round = 1; round <= rounds; round++) {
-        looks.push(await look(lab, seconds));
+        looks.push(await look(beds, seconds));
         say(`round ${round} of rest`);
       }
       return found(looks);
     } finally {
-      await Lab.down(LAB);
+      for (const { lab } of versions) await Lab.down(lab);
     }
   },
 };
 
-async function look(lab: Lab, seconds: number): Promise<Look> {
-  const roles = restingIn(lab);
+/** All rest at the same time, so that what the machine does besides meets all. */
+async function look(beds: readonly Bed[], seconds: number): Promise<Look> {
+  const roles = beds.flatMap(restingIn);
   const role = roles.find(({ name }) => name === 'cluster');
   using timer = await startBareTimer(role === undefined ? [] : flagsIn(commandLineOf(role.pid)));
   const resting = [...roles, { name: BARE_TIMER, pid: timer.pid }];
@@ -79,15 +104,15 @@ async function look(lab: Lab, seconds: number): Promise<Look> {
     ...idleRate(sample, idleSample(pid)),
     ...processFigures(pid),
   }));
-  return { rests, requests: requestsBetween(fromMs, Date.now()) };
+  return { rests, requests: requestsBetween(beds, fromMs, Date.now()) };
 }
 
-function restingIn(lab: Lab): { name: string; pid: number }[] {
+function restingIn({ lab, suffix }: Bed): { name: string; pid: number }[] {
   return CITIES.flatMap((city) => {
     const pids = lab.cluster(city).nodes.flatMap((node) => processesOn(node).map(({ pid }) => pid));
     return [...familiesOf(pids)].flatMap((pid) => {
       const name = nameOf(pid);
-      return name === undefined ? [] : [{ name, pid }];
+      return name === undefined ? [] : [{ name: `${name}${suffix}`, pid }];
     });
   });
 }
@@ -109,16 +134,17 @@ function nameOf(pid: number): string | undefined {
 const commandLineOf = (pid: number): string[] => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
 
 /** In a minute, of all clusters; accounts are named after roles. */
-function requestsBetween(fromMs: number, toMs: number): Map<string, number> {
+function requestsBetween(beds: readonly Bed[], fromMs: number, toMs: number): Map<string, number> {
   const sums = new Map<string, number>();
-  for (const city of CITIES) {
-    for (const [user, counts] of auditOf(LAB, city).between(fromMs, toMs)) {
+  for (const { name, suffix } of beds) {
+    for (const [user, counts] of CITIES.flatMap((city) => [...auditOf(name, city).between(fromMs, toMs)])) {
       const role = ROLES.find(
         (one) => user.endsWith(`:tributary-${one}`) || user.includes(`:tributary-${one}-`),
       );
       if (role === undefined) continue;
       const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
-      sums.set(role, (sums.get(role) ?? 0) + (all * 60_000) / (toMs - fromMs));
+      const key = `${role}${suffix}`;
+      sums.set(key, (sums.get(key) ?? 0) + (all * 60_000) / (toMs - fromMs));
     }
   }
   return sums;
@@ -141,7 +167,8 @@ function found(looks: readonly Look[]): Found {
   const measured = FIGURES.flatMap(([figure, value, digits]) =>
     names.map((contender) => ({ contender, figure, values: of(contender, value), digits })),
   );
-  const requests = ROLES.map((contender) => ({
+  const asking = names.filter((name) => ROLES.some((role) => name.split(',')[0] === role));
+  const requests = asking.map((contender) => ({
     contender,
     figure: 'requests per minute, of all clusters',
     values: looks.map((one) => one.requests.get(contender) ?? 0),

@@ -1,5 +1,5 @@
 /** What one change costs a gateway that has many peers. */
-import { PlaneLab } from '../../test/support/network/plane-lab.ts';
+import { PlaneLab, type PlaneVersion } from '../../test/support/network/plane-lab.ts';
 import { join } from '../../test/support/network/plane-tunnels.ts';
 import { simulated, withPrefixes } from './ways.ts';
 
@@ -20,11 +20,17 @@ export interface Changes {
   readonly others: readonly string[];
 }
 
+export interface ChangesOptions {
+  readonly signal: AbortSignal;
+  /** Default: ours. */
+  readonly version?: PlaneVersion | undefined;
+}
+
 /** One peer more with each change. */
-export async function addingPeers(most: number, signal: AbortSignal): Promise<Changes> {
+export async function addingPeers(most: number, { signal, version }: ChangesOptions): Promise<Changes> {
   const lab = await PlaneLab.up();
   try {
-    const home = await lab.cluster('h', { external: '10.70.0.0/24' });
+    const home = await lab.cluster('h', { external: '10.70.0.0/24', ...(version && { version }) });
     const node = home.gatewayNode;
     const bare = await node.timedSet(home.gatewayPlan());
     let used = bare.cpuMs;

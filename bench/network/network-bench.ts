@@ -1,6 +1,11 @@
 /** P14 and P18: what the data plane costs beside wireguard-go set up by hand, and what a change costs a gateway that has many peers. */
 import { WIREGUARD_MEMORY } from '../../src/deploy/gateway.ts';
-import { PlaneLab, planeLabProblem } from '../../test/support/network/plane-lab.ts';
+import {
+  PlaneLab,
+  planeLabProblem,
+  type PlaneVersion,
+  planeVersion,
+} from '../../test/support/network/plane-lab.ts';
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
 import { ratios } from '../frame/goals.ts';
 import { addingPeers, applyingPrefixes, type Changes } from './changes.ts';
@@ -21,13 +26,20 @@ const HAND = 'by hand';
 const LIMITED = 'by hand, its memory limited';
 const TRANSLATED = 'planned, translated';
 
-const wishesFor = (prefixes: number): Wish[] => [
+const BEFORE = `${TRANSLATED}, before`;
+/** As the manifest of that version has it. */
+const BEFORE_MEMORY = { wireguard: { GOMEMLIMIT: '384MiB' } };
+
+const wishesFor = (prefixes: number, before: PlaneVersion | undefined): Wish[] => [
   { name: HAND, set: byHand },
   { name: LIMITED, set: byHand, ...asShipped },
   { name: 'planned, nothing rewritten', set: planned, ...asShipped },
   { name: TRANSLATED, identical: true, set: planned, ...asShipped },
   { name: `planned, ${prefixes} prefixes`, set: plannedBeside(prefixes), ...asShipped },
   { name: 'no tunnel', set: withoutTunnel, plain: true },
+  ...(before === undefined
+    ? []
+    : [{ name: BEFORE, identical: true, version: before, set: planned, ...BEFORE_MEMORY }]),
 ];
 
 const FIGURES: readonly (readonly [figure: string, of: (way: WayFigures) => number, digits: number])[] = [
@@ -48,18 +60,26 @@ export const networkBench: Bench<{ seconds: number; peers: number; prefixes: num
   // Pretended peers are numbered by a byte, and the last of these numbers are of those that have the prefixes.
   limits: { peers: { most: 240 }, prefixes: { most: 4_000 } },
   problem: planeLabProblem,
-  run: async ({ parameters: { seconds, peers, prefixes }, rounds, say, signal }) => {
-    const wishes = wishesFor(prefixes);
+  run: async ({ parameters: { seconds, peers, prefixes }, rounds, say, before, signal }) => {
+    const version = before === undefined ? undefined : await planeVersion(before);
+    const wishes = wishesFor(prefixes, version);
     const figures = await throughput(wishes, { rounds, seconds, signal });
     say('one peer after another');
     const changes: Changes[] = [];
+    const changesBefore: Changes[] = [];
     const applied: { one: number; all: number }[] = [];
     for (let round = 0; round < rounds; round++) {
-      changes.push(await addingPeers(peers, signal));
+      changes.push(await addingPeers(peers, { signal }));
+      if (version !== undefined) changesBefore.push(await addingPeers(peers, { signal, version }));
       applied.push({ one: await applyingPrefixes(1), all: await applyingPrefixes(prefixes) });
     }
     return {
-      measured: [...measuredOf(wishes, figures), ...changesOf(changes), ...prefixesOf(prefixes, applied)],
+      measured: [
+        ...measuredOf(wishes, figures),
+        ...changesOf(TRANSLATED, changes),
+        ...(version === undefined ? [] : changesOf(BEFORE, changesBefore)),
+        ...prefixesOf(prefixes, applied),
+      ],
       goals: goalsOf(wishes, figures, changes),
       curves: [curveOf(changes)],
       remarks: [
@@ -103,13 +123,9 @@ const cpuOf = (changes: Changes['changes']): number =>
 const firstOf = ({ changes }: Changes): number => cpuOf(changes.slice(0, PART));
 const lastOf = ({ changes }: Changes): number => cpuOf(changes.slice(-PART));
 
-const changesOf = (runs: readonly Changes[]): Measured[] => [
-  {
-    contender: TRANSLATED,
-    figure: `CPU ms to add one of the first ${PART} peers`,
-    values: runs.map(firstOf),
-  },
-  { contender: TRANSLATED, figure: `CPU ms to add one of the last ${PART} peers`, values: runs.map(lastOf) },
+const changesOf = (contender: string, runs: readonly Changes[]): Measured[] => [
+  { contender, figure: `CPU ms to add one of the first ${PART} peers`, values: runs.map(firstOf) },
+  { contender, figure: `CPU ms to add one of the last ${PART} peers`, values: runs.map(lastOf) },
 ];
 
 const prefixesOf = (prefixes: number, applied: readonly { one: number; all: number }[]): Measured[] => [

@@ -1,6 +1,6 @@
 /** Ways from one pod to another, over wireguard-go and without it, and what one look at a way measures. */
 import { generateKey } from '../../src/network/host/wireguard/wireguard.ts';
-import type { PlaneCluster, PlaneLab } from '../../test/support/network/plane-lab.ts';
+import type { PlaneCluster, PlaneLab, PlaneVersion } from '../../test/support/network/plane-lab.ts';
 import type { PlanePod } from '../../test/support/network/plane-node.ts';
 import { join, offload, PlaneSide } from '../../test/support/network/plane-tunnels.ts';
 import { cpuMs, processFigures } from '../frame/process-figures.ts';
@@ -38,6 +38,8 @@ export interface Wish {
   readonly identical?: boolean;
   /** Environment of wireguard-go. */
   readonly wireguard?: Readonly<Record<string, string>>;
+  /** Default: ours. */
+  readonly version?: PlaneVersion;
   readonly set: (...clusters: readonly [PlaneCluster, PlaneCluster]) => Promise<void>;
   readonly plain?: boolean;
 }
@@ -49,13 +51,14 @@ export async function wayOf(lab: PlaneLab, wish: Wish): Promise<Way> {
   const letter = 'abcdefghijklmnop'[pairs];
   const number = pairs * 2;
   pairs += 1;
-  const environment = wish.wireguard && { wireguard: wish.wireguard };
+  const { wireguard, version } = wish;
+  const more = { ...(wireguard && { wireguard }), ...(version && { version }) };
   const ranges = (index: number): { pods: string; external: string } =>
     wish.identical === true
       ? { pods: '10.244.0.0/16', external: '10.70.0.0/20' }
       : { pods: `10.${1 + number + index}.0.0/16`, external: `10.${70 + number + index}.0.0/20` };
-  const one = await lab.cluster(`${letter}1`, { ...ranges(0), ...environment });
-  const other = await lab.cluster(`${letter}2`, { ...ranges(1), ...environment });
+  const one = await lab.cluster(`${letter}1`, { ...ranges(0), ...more });
+  const other = await lab.cluster(`${letter}2`, { ...ranges(1), ...more });
   const [from, target] = [await one.pod(), await other.pod()];
   target.spawn(['iperf3', '-s', '-p', String(IPERF_PORT)]);
   join(one.side, other.side);

@@ -38,8 +38,11 @@ export class Workbench {
     this.#signal = signal;
   }
 
-  /** Makes a new folder, with a copy of `files` in it. */
-  static async create(lab: Lab, options: { files?: string; signal?: AbortSignal } = {}): Promise<Workbench> {
+  /** Makes a new folder, with a copy of `files` in it. `main`: of another version of the program. */
+  static async create(
+    lab: Lab,
+    options: { files?: string; main?: string; signal?: AbortSignal } = {},
+  ): Promise<Workbench> {
     const { kubectl } = await binaries(undefined, ['kubectl']);
     const bench = new Workbench(lab, kubectl, options.signal);
     const bin = join(bench.directory, 'bin');
@@ -50,7 +53,10 @@ export class Workbench {
     const tributary = join(bin, 'tributary');
     // With cached compiled code a start takes a third of the time.
     const cache = `NODE_COMPILE_CACHE='${join(cacheDir(), 'compiled')}'`;
-    writeFileSync(tributary, `#!/bin/sh\n${cache} exec '${process.execPath}' '${mainModule()}' "$@"\n`);
+    writeFileSync(
+      tributary,
+      `#!/bin/sh\n${cache} exec '${process.execPath}' '${options.main ?? mainModule()}' "$@"\n`,
+    );
     chmodSync(tributary, 0o755);
     return bench;
   }

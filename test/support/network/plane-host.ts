@@ -1,8 +1,7 @@
 /**
  * A process in the network namespace of a node: does with it what lines on standard input say, and answers each with
- * one line, `{"id", "report", "ms", "cpuMs"}` or `{"id", "error"}`.
+ * one line, `{"id", "report"}` or `{"id", "error"}`.
  */
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -24,23 +23,9 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 host.close();
 
-/** So far, of this process and of the programs that it has run; in steps of 10 ms. */
-function cpuMs(): number {
-  const stat = readFileSync('/proc/self/stat', 'utf8');
-  const times = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 15);
-  return times.reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
-}
-
 async function answer(request: PlaneRequest): Promise<object> {
   try {
-    if ('set' in request) {
-      const began = performance.now();
-      const report = await host.set(request.set);
-      return { report, ms: performance.now() - began, cpuMs: cpuMs() };
-    }
+    if ('set' in request) return { report: await host.set(request.set) };
     await host.cleanUp(request.cleanUp);
     return { report: { changes: 0, problems: [] } };
   } catch (error) {

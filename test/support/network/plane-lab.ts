@@ -28,6 +28,23 @@ export function planeLabProblem(): string | undefined {
   return missing === undefined ? undefined : `${missing} is missing`;
 }
 
+/** What makes plans, and the checkout that it is from, whose program also carries them out. */
+export interface PlaneVersion {
+  readonly root: string;
+  readonly gatewayPlan: typeof gatewayPlan;
+  readonly nodePlan: typeof nodePlan;
+}
+
+const OURS: PlaneVersion = { root: path(import.meta.dirname, '..', '..', '..'), gatewayPlan, nodePlan };
+
+/** Of another checkout. */
+export async function planeVersion(root: string): Promise<PlaneVersion> {
+  const [gateway, node] = (await Promise.all(
+    ['gateway', 'node'].map(async (name) => import(path(root, 'src/network/plan', `${name}.ts`))),
+  )) as [Pick<PlaneVersion, 'gatewayPlan'>, Pick<PlaneVersion, 'nodePlan'>];
+  return { root, gatewayPlan: gateway.gatewayPlan, nodePlan: node.nodePlan };
+}
+
 export interface PlaneOptions {
   pods?: string;
   external?: string;
@@ -36,6 +53,8 @@ export interface PlaneOptions {
   services?: string;
   /** Environment of wireguard-go. */
   wireguard?: Readonly<Record<string, string>>;
+  /** Default: ours. */
+  version?: PlaneVersion;
 }
 
 export class PlaneLab {
@@ -116,6 +135,7 @@ export class PlaneCluster {
   gateway = 0;
   readonly #privateKey: string;
   readonly #environment: Readonly<Record<string, string>>;
+  readonly #version: PlaneVersion;
 
   constructor(lab: PlaneLab, name: string, number: number, options: PlaneOptions) {
     this.name = name;
@@ -125,8 +145,10 @@ export class PlaneCluster {
       nodes = 1,
       services = '10.96.0.0/16',
       wireguard = {},
+      version = OURS,
     } = options;
     this.#environment = wireguard;
+    this.#version = version;
     const network: OwnNetwork = {
       pods: [pods],
       external,
@@ -145,7 +167,7 @@ export class PlaneCluster {
     const publicKey = execFileSync('wg', ['pubkey'], { encoding: 'utf8', input: this.#privateKey }).trim();
     const endpoint = `${network.nodes[0]?.address}:${TUNNEL_PORT}`;
     this.side = new PlaneSide(name.padEnd(26, 'a'), network, publicKey, endpoint);
-    this.nodes = network.nodes.map((node) => new PlaneNode(lab, node, network));
+    this.nodes = network.nodes.map((node) => new PlaneNode(lab, node, { network, root: version.root }));
   }
 
   get gatewayNode(): PlaneNode {
@@ -178,7 +200,7 @@ export class PlaneCluster {
   }
 
   gatewayPlan(): ReturnType<typeof gatewayPlan> {
-    return gatewayPlan({
+    return this.#version.gatewayPlan({
       network: this.side.network,
       nodeName: this.gatewayNode.facts.name,
       link: this.gatewayNode.link,
@@ -191,7 +213,7 @@ export class PlaneCluster {
   }
 
   nodePlanOf(node: PlaneNode): ReturnType<typeof nodePlan> {
-    return nodePlan({
+    return this.#version.nodePlan({
       network: this.side.network,
       nodeName: node.facts.name,
       link: this.gatewayNode.link,

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -145,15 +145,18 @@ export class PlaneNode extends PlaneSpace {
   readonly link: string;
   readonly #lab: PlaneLab;
   readonly #network: OwnNetwork;
+  readonly #root: string;
   readonly #pods: PlanePod[] = [];
   #host: HostProcess | undefined;
   #wireguard: ChildProcess | undefined;
 
-  constructor(lab: PlaneLab, facts: NetworkNode, network: OwnNetwork) {
+  /** `root`: the folder of the checkout whose program sets the host. */
+  constructor(lab: PlaneLab, facts: NetworkNode, { network, root }: { network: OwnNetwork; root: string }) {
     super(`${lab.prefix}-${facts.name}`);
     this.#lab = lab;
     this.facts = facts;
     this.#network = network;
+    this.#root = root;
     this.link = `wg${lab.prefix}${facts.name}`.slice(0, 15);
   }
 
@@ -252,14 +255,19 @@ export class PlaneNode extends PlaneSpace {
 
   /** What was wrong, how long the host took for it, and what CPU time it has used so far; in milliseconds. */
   async timedSet(config: HostConfig): Promise<{ problems: string[]; ms: number; cpuMs: number }> {
-    this.#host ??= new HostProcess(this);
-    const { report, ms = Number.NaN, cpuMs = Number.NaN } = await this.#host.call({ set: config });
-    return { problems: report.problems.map(({ message }) => message), ms, cpuMs };
+    const host = this.#hostProcess();
+    const began = performance.now();
+    const { problems } = await host.call({ set: config });
+    const ms = performance.now() - began;
+    return { problems: problems.map(({ message }) => message), ms, cpuMs: host.cpuMs };
+  }
+
+  #hostProcess(): HostProcess {
+    return (this.#host ??= new HostProcess(this, this.#root));
   }
 
   async cleanUp(owner: Owner): Promise<void> {
-    this.#host ??= new HostProcess(this);
-    await this.#host.call({ cleanUp: owner });
+    await this.#hostProcess().call({ cleanUp: owner });
   }
 
   /**
@@ -298,12 +306,12 @@ export class PlaneNode extends PlaneSpace {
   }
 }
 
-interface Done {
-  report: HostReport;
-  ms?: number;
-  cpuMs?: number;
+interface Answer {
+  report?: HostReport;
+  error?: string;
 }
-type Answer = Partial<Done> & { error?: string };
+
+const TICK_MS = 10;
 
 /** test/support/network/plane-host.ts in a node. */
 class HostProcess {
@@ -311,8 +319,8 @@ class HostProcess {
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #calls = 0;
 
-  constructor(node: PlaneNode) {
-    this.#child = node.spawn([process.execPath, join(import.meta.dirname, 'plane-host.ts')]);
+  constructor(node: PlaneNode, root: string) {
+    this.#child = node.spawn([process.execPath, join(root, 'test/support/network/plane-host.ts')]);
     if (this.#child.stdout === null) throw new Error('no standard output');
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
       const answer = JSON.parse(line) as { id: number } & Answer;
@@ -321,13 +329,20 @@ class HostProcess {
     });
   }
 
-  async call(request: { set: HostConfig } | { cleanUp: Owner }): Promise<Done> {
+  /** So far, of the process and of the programs that it has run; in steps of 10 ms. */
+  get cpuMs(): number {
+    const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
+  }
+
+  async call(request: { set: HostConfig } | { cleanUp: Owner }): Promise<HostReport> {
     const id = ++this.#calls;
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#waiting.set(id, resolve);
     this.#child.stdin?.write(`${JSON.stringify({ id, ...request })}\n`);
-    const { report, error, ...times } = await promise;
+    const { report, error } = await promise;
     if (report === undefined) throw new Error(error);
-    return { report, ...times };
+    return report;
   }
 }
