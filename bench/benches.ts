@@ -17,6 +17,7 @@ import { scaleBench } from './scale/scale-bench.ts';
 import { shapeBench } from './shape/shape-bench.ts';
 import { slicesBench } from './slices.ts';
 import { startBench } from './start/start-bench.ts';
+import { tunnelsBench } from './tunnels/tunnels-bench.ts';
 import { watchBench } from './watch/watch-bench.ts';
 
 export const BENCHES: readonly Bench[] = [
@@ -34,6 +35,7 @@ export const BENCHES: readonly Bench[] = [
   networkBench,
   outageBench,
   idleBench,
+  tunnelsBench,
   startBench,
   watchBench,
   reachBench,

@@ -136,11 +136,8 @@ export class RolesSide {
     return node;
   }
 
-  /** What role `cluster` writes. */
-  async furnish(): Promise<void> {
-    await applyYaml(this.cluster, await printed(manifestsCommand, ['crds']));
-    await this.client.create(namespaces, { metadata: { name: NAMESPACE } });
-    const network: OwnNetwork = {
+  get network(): OwnNetwork {
+    return {
       pods: [PODS],
       external: EXTERNAL,
       gatewayAddress: '10.70.0.1',
@@ -153,8 +150,14 @@ export class RolesSide {
       })),
       vxlan: { vni: 7480, port: 7482 },
     };
+  }
+
+  /** What role `cluster` writes. */
+  async furnish(): Promise<void> {
+    await applyYaml(this.cluster, await printed(manifestsCommand, ['crds']));
+    await this.client.create(namespaces, { metadata: { name: NAMESPACE } });
     const metadata = { namespace: NAMESPACE, name: NETWORK_CONFIG_MAP };
-    await this.client.create(configMaps, { metadata, data: ownNetworkData(network) });
+    await this.client.create(configMaps, { metadata, data: ownNetworkData(this.network) });
   }
 
   async facts(): Promise<GatewayFacts | undefined> {
@@ -263,10 +266,22 @@ export class RolesNode {
   }
 
   start(role: 'gateway' | 'node', ...more: string[]): void {
+    const program = [process.execPath, mainModule()];
+    this.startProgram(program, role, '--lease-seconds', '2', '--log-level', 'debug', ...more);
+  }
+
+  /** `program`: how it is called, without `run`. */
+  startProgram(program: readonly string[], role: 'gateway' | 'node', ...more: string[]): void {
     const cluster = ['--kubeconfig', this.#side.cluster.kubeconfig, '--system-namespace', NAMESPACE];
     const host = ['--node-name', this.name, '--wireguard-interface', this.link, '--ops-port', '0'];
-    const args = [...cluster, ...host, '--lease-seconds', '2', '--log-level', 'debug', ...more];
-    this.#keep(role, [process.execPath, mainModule(), 'run', role, ...args]);
+    this.#keep(role, [...program, 'run', role, ...cluster, ...host, ...more]);
+  }
+
+  /** Of a program that runs. */
+  pid(program: Program): number {
+    const pid = this.#programs.get(program)?.pid;
+    if (pid === undefined) throw new Error(`${this.name} runs no ${program}`);
+    return pid;
   }
 
   /** It is started again whenever it ends, as a kubelet does it. */
