@@ -219,7 +219,9 @@ test('an etcd that is full at home: it is said once, nothing is written over the
       `home full: ${here.length} writes to home, ${there.length} over there; log: ${said(from).join(', ')}`,
     );
     expect(there).toEqual([]);
-    expect(here.filter((path) => !path.includes('/leases/'))).toEqual([]);
+    // An event of the slow ones before may be tried again, for as long as the agent's term lasts.
+    const isLater = (path: string): boolean => path === '/api/v1/namespaces/slow/events';
+    expect(here.filter((path) => !path.includes('/leases/') && !isLater(path))).toEqual([]);
     expect(said(from).filter((line) => line.includes(NOT_RENEWED))).toHaveLength(1);
     // The rest is of the moment in which etcd was away.
     expect(said(from).length).toBeLessThanOrEqual(MOST_LINES);
