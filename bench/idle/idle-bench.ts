@@ -35,16 +35,15 @@ interface Rest extends IdleRate, ProcessFigures {
 
 /** A version of the program, and the lab in which it rests. */
 interface Version {
-  readonly lab: string;
+  /** Of the lab. */
+  readonly name: string;
   readonly root?: string;
   /** Of the names of its roles. */
   readonly suffix: string;
 }
 
-interface Bed {
+interface Bed extends Version {
   readonly lab: Lab;
-  readonly name: string;
-  readonly suffix: string;
 }
 
 interface Look {
@@ -68,15 +67,13 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
   run: async ({ parameters: { seconds, settle }, rounds, say, before }) => {
     const { signal } = new AbortController();
     const versions: Version[] = [
-      { lab: LAB, suffix: '' },
-      ...(before === undefined ? [] : [{ lab: BEFORE_LAB, root: before, suffix: ', before' }]),
+      { name: LAB, suffix: '' },
+      ...(before === undefined ? [] : [{ name: BEFORE_LAB, root: before, suffix: ', before' }]),
     ];
     try {
       const beds: Bed[] = [];
-      for (const { lab: name, root, suffix } of versions) {
-        const lab = await raiseIdleBed({ name, signal, say, ...(root !== undefined && { root }) });
-        beds.push({ lab, name, suffix });
-      }
+      for (const version of versions)
+        beds.push({ ...version, lab: await raiseIdleBed({ ...version, signal, say }) });
       await sleep(settle * 1000);
       const looks: Look[] = [];
       for (let round = 1; round <= rounds; round++) {
@@ -85,7 +82,7 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
       }
       return found(looks);
     } finally {
-      for (const { lab } of versions) await Lab.down(lab);
+      for (const { name } of versions) await Lab.down(name);
     }
   },
 };

@@ -27,7 +27,7 @@ const LIMITED = 'by hand, its memory as shipped';
 const TRANSLATED = 'planned, translated';
 
 const BEFORE = `${TRANSLATED}, before`;
-/** As the manifest of that version has it. */
+/** As the manifest of commit 67a51f53 has it. */
 const BEFORE_MEMORY = { wireguard: { GOMEMLIMIT: '384MiB' } };
 
 const wishesFor = (prefixes: number, before: PlaneVersion | undefined): Wish[] => [

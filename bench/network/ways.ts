@@ -121,9 +121,13 @@ export function withPrefixes(count: number): PlaneSide[] {
   );
 }
 
+/** A byte as a part of a ClusterID, which has few digits. */
+export const lettersOf = (number: number): string =>
+  `${'abcdefghijklmnop'[number >> 4]}${'abcdefghijklmnop'[number & 15]}`;
+
 /** A far end that is only a key and prefixes. */
 export function simulated(number: number, pods: string[] = ['10.244.0.0/18']): PlaneSide {
-  const id = `${'abcdefghijklmnop'[number >> 4]}${'abcdefghijklmnop'[number & 15]}`.padEnd(26, 's');
+  const id = lettersOf(number).padEnd(26, 's');
   const network = {
     pods,
     external: '10.70.0.0/24',

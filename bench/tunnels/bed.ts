@@ -4,7 +4,7 @@
  */
 import { join as path } from 'node:path';
 
-import { compileProgram, imageFlags } from '../../lab/compiled-program.ts';
+import { compileProgram, imageEnvironment, imageFlags } from '../../lab/compiled-program.ts';
 import { run } from '../../lab/run.ts';
 import { tunnels } from '../../src/api/tunnel.ts';
 import { listensTo } from '../../src/network/gateway/peers.ts';
@@ -12,6 +12,7 @@ import { awaited } from '../../test/support/eventually.ts';
 import { PlaneLab } from '../../test/support/network/plane-lab.ts';
 import { join, PlaneSide } from '../../test/support/network/plane-tunnels.ts';
 import { RolesLab, type RolesSide } from '../../test/integration/support/roles-lab.ts';
+import { lettersOf } from '../network/ways.ts';
 import type { FarEnd } from './far-end.ts';
 
 const HOME = 'home'.padEnd(26, 'a');
@@ -35,13 +36,16 @@ export class TunnelsBed {
 
   static async up(name: string): Promise<TunnelsBed> {
     const roles = await RolesLab.up(name);
+    let plane: PlaneLab | undefined;
     try {
-      const plane = await PlaneLab.up();
+      plane = await PlaneLab.up();
       await joinUnderlays(roles.underlay, plane.underlay);
       const home = await roles.side('home', 'h', 1);
       const main = compileProgram(path(roles.directory, 'agent'));
       const quiet = ['--lease-seconds', '10', '--log-level', 'info'];
-      home.node(0).startProgram([process.execPath, ...imageFlags(), main], 'gateway', ...quiet);
+      const variables = Object.entries(imageEnvironment()).map(([variable, value]) => `${variable}=${value}`);
+      const program = ['env', ...variables, process.execPath, ...imageFlags(), main];
+      home.node(0).startProgram(program, 'gateway', ...quiet);
       const facts = await awaited('home has told of its gateway', async () => home.facts(), {
         deadlineMs: PATIENCE_MS,
       });
@@ -50,6 +54,7 @@ export class TunnelsBed {
       const side = new PlaneSide(HOME, home.network, facts.publicKey, endpoint);
       return new TunnelsBed({ roles, plane, home, side });
     } catch (error) {
+      await plane?.down();
       await roles.down();
       throw error;
     }
@@ -105,10 +110,6 @@ export class TunnelsBed {
     await this.#roles.down();
   }
 }
-
-/** A part of a ClusterID, which has few digits. */
-const lettersOf = (number: number): string =>
-  `${'abcdefghijklmnop'[number >> 4]}${'abcdefghijklmnop'[number & 15]}`;
 
 /** The bridges in which both labs have their nodes become one network. */
 async function joinUnderlays(one: string, other: string): Promise<void> {
