@@ -8,6 +8,7 @@ import { compileProgram, imageEnvironment, imageFlags } from '../../lab/compiled
 import { run } from '../../lab/run.ts';
 import { tunnels } from '../../src/api/tunnel.ts';
 import { listensTo } from '../../src/network/gateway/peers.ts';
+import { present } from '../../src/lib/fields.ts';
 import { awaited } from '../../test/support/eventually.ts';
 import { PlaneLab } from '../../test/support/network/plane-lab.ts';
 import { join, PlaneSide } from '../../test/support/network/plane-tunnels.ts';
@@ -17,6 +18,8 @@ import type { FarEnd } from './far-end.ts';
 
 const HOME = 'home'.padEnd(26, 'a');
 const LINK_MTU = 1420;
+/** A program sees the links of the network namespace in which it mounts sysfs; the gateway reads there whether packets flow. */
+const OWN_SYSFS = ['unshare', '--mount', 'sh', '-c', 'mount -t sysfs sysfs /sys && exec "$@"', 'sh'] as const;
 /** All programs of all peers start meanwhile, on a few cores. */
 const PATIENCE_MS = 300_000;
 
@@ -34,17 +37,20 @@ export class TunnelsBed {
     this.#side = labs.side;
   }
 
-  static async up(name: string): Promise<TunnelsBed> {
+  /** `checkout`: whose program it is. */
+  static async up(name: string, checkout?: string): Promise<TunnelsBed> {
     const roles = await RolesLab.up(name);
     let plane: PlaneLab | undefined;
     try {
       plane = await PlaneLab.up();
       await joinUnderlays(roles.underlay, plane.underlay);
       const home = await roles.side('home', 'h', 1);
-      const main = compileProgram(path(roles.directory, 'agent'));
+      const main = compileProgram(path(roles.directory, 'agent'), present({ checkout }));
       const quiet = ['--lease-seconds', '10', '--log-level', 'info'];
-      const variables = Object.entries(imageEnvironment()).map(([variable, value]) => `${variable}=${value}`);
-      const program = ['env', ...variables, process.execPath, ...imageFlags(), main];
+      const variables = Object.entries(imageEnvironment(checkout)).map(
+        ([variable, value]) => `${variable}=${value}`,
+      );
+      const program = [...OWN_SYSFS, 'env', ...variables, process.execPath, ...imageFlags(checkout), main];
       home.node(0).startProgram(program, 'gateway', ...quiet);
       const facts = await awaited('home has told of its gateway', async () => home.facts(), {
         deadlineMs: PATIENCE_MS,

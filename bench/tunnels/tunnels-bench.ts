@@ -17,6 +17,8 @@ const MOST_CPU_PERCENT = 1;
 interface Rest extends IdleRate, ProcessFigures {}
 interface Step {
   readonly peers: number;
+  /** Of the names of its programs. */
+  readonly suffix: string;
   /** By program, for each round. */
   readonly looks: readonly ReadonlyMap<string, Rest>[];
 }
@@ -27,28 +29,41 @@ export const tunnelsBench: Bench<{ peers: number; seconds: number; settle: numbe
   what:
     'Role `gateway` as a program on a real API server, in a network namespace, and peers that each have a namespace and a wireguard-go of their own. In half of the ' +
     'tunnels home asks, in the others the peer does, by their keys. Nothing but probes flows. All peers and the API server share the cores with what is measured; `bare timer` shows ' +
-    'what a wake-up costs then.',
+    'what a wake-up costs then. `before` runs after it, in the same bed.',
   parameters: { peers: 32, seconds: 40, settle: 300 },
   limits: { peers: { most: 120 }, settle: { least: 0 } },
   problem: planeLabProblem,
-  run: async ({ parameters: { peers, seconds, settle }, rounds, say, signal }) => {
-    const bed = await TunnelsBed.up('bench-tunnel');
-    try {
-      const steps: Step[] = [];
-      for (const count of new Set(SHARES.map((share) => Math.max(1, Math.round(peers * share))))) {
-        await bed.grow(count);
-        say(`tunnels that are ready: ${count}`);
-        await sleep(settle * 1000, undefined, { signal });
-        const looks: Map<string, Rest>[] = [];
-        for (let round = 1; round <= rounds; round++) looks.push(await look(bed, seconds));
-        steps.push({ peers: count, looks });
+  run: async ({ parameters: { peers, seconds, settle }, rounds, say, before, signal }) => {
+    const versions = [
+      { suffix: '', checkout: undefined },
+      ...(before === undefined ? [] : [{ suffix: ', before', checkout: before }]),
+    ];
+    const steps: Step[] = [];
+    for (const { suffix, checkout } of versions) {
+      const bed = await TunnelsBed.up('bench-tunnel', checkout);
+      try {
+        for (const count of new Set(SHARES.map((share) => Math.max(1, Math.round(peers * share))))) {
+          await bed.grow(count);
+          say(`tunnels that are ready${suffix}: ${count}`);
+          await sleep(settle * 1000, undefined, { signal });
+          steps.push({ peers: count, suffix, looks: await looks(bed, { rounds, seconds }) });
+        }
+      } finally {
+        await bed.down();
       }
-      return found(steps);
-    } finally {
-      await bed.down();
     }
+    return found(steps);
   },
 };
+
+async function looks(
+  bed: TunnelsBed,
+  { rounds, seconds }: { rounds: number; seconds: number },
+): Promise<Map<string, Rest>[]> {
+  const all: Map<string, Rest>[] = [];
+  while (all.length < rounds) all.push(await look(bed, seconds));
+  return all;
+}
 
 async function look(bed: TunnelsBed, seconds: number): Promise<Map<string, Rest>> {
   using timer = await startBareTimer(imageFlags());
@@ -81,16 +96,16 @@ const peersText = (peers: number): string => (peers === 1 ? '1 peer' : `${peers}
 
 function found(steps: readonly Step[]): Found {
   const measured = FIGURES.flatMap(([figure, of, digits]) =>
-    steps.flatMap(({ peers, looks }) =>
+    steps.flatMap(({ peers, suffix, looks }) =>
       [...(looks[0]?.keys() ?? [])].map((name): Measured => ({
-        contender: `${name}, ${peersText(peers)}`,
+        contender: `${name}, ${peersText(peers)}${suffix}`,
         figure,
         values: valuesOf(looks, name, of),
         digits,
       })),
     ),
   );
-  const last = steps.at(-1);
+  const last = steps.findLast(({ suffix }) => suffix === '');
   const [[, cpu]] = FIGURES as [(typeof FIGURES)[number]];
   const goal = {
     id: 'idle-cpu-gateway-many',

@@ -5,7 +5,7 @@ const EARLY_MS = 10;
  * How long to wait for the last point of a grid that comes within `ms`. All who wait on one grid are woken together, and a process at
  * rest costs what it is woken.
  *
- * @param nowMs monotonic
+ * @param nowMs by the clock whose multiples are the grid; by the wall clock it is the same in all processes on all hosts, and the wait keeps its bounds when that clock jumps
  * @param gridMs not more than `ms`; from the second time on, the wait is `ms` if that is a multiple of it
  */
 export function onGridMs(nowMs: number, ms: number, gridMs: number): number {

@@ -294,6 +294,30 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
     expect(await host.end()).toBe(0);
   });
 
+  test('neighbours on our links are told, those on others are not, also by a watch that began anew', async () => {
+    await host.do({ watch: true });
+    await host.do({ set: node });
+    const tries = async (number: number): Promise<void> => {
+      const quiet = host.changes;
+      // Changes of a tenth of a second are one call. These take ten of them, and what is set above may be told only now.
+      for (let last = 50; last < 250; last++)
+        await lab.ip(`neigh replace 10.9.0.${last} lladdr 02:00:00:00:0${number}:77 dev eth0`);
+      expect(host.changes).toBeLessThan(quiet + 4);
+      const before = host.changes;
+      await lab.ip('neigh del 10.70.0.4 dev trib-vx');
+      await eventually('our neighbour is told', () => host.changes > before);
+      expect(await host.do({ set: node })).toMatchObject(ok);
+      expect(await ip('neigh show nud permanent')).toHaveLength(203);
+    };
+    await tries(1);
+    const watcher = await host.watcher();
+    process.kill(watcher, 'SIGKILL');
+    await eventually('it is told', () => host.printer.log.includes('is started again'));
+    await eventually('another one watches', async () => (await host.watcher()) !== watcher);
+    await tries(2);
+    expect(await host.end()).toBe(0);
+  });
+
   test('the program that watches ends with us, however we end', async () => {
     for (const end of [async () => host.end(), async () => host.kill()]) {
       await host.do({ watch: true });

@@ -37,9 +37,9 @@ export function observeAgainMs(facts: CalmFacts): number {
 export const knockAgainMs = (probeSeconds: number, allAnswer: boolean): number =>
   probeSeconds * 1000 * (allAnswer ? CALM_ROUNDS : 1);
 
-/** The same, at a multiple of that time: so all that is looked at again and again comes in one wake-up. */
+/** The same, at a multiple of that time: so all that is looked at again and again comes in one wake-up, with the beats of the tunnels. */
 export function inStep(result: ReconcileResult | void, clock: Clock): ReconcileResult | void {
   const periodMs = result?.requeueAfterMs;
   if (periodMs === undefined) return result;
-  return { requeueAfterMs: onGridMs(clock.monotonic(), periodMs, periodMs) };
+  return { requeueAfterMs: onGridMs(clock.now(), periodMs, periodMs) };
 }

@@ -19,6 +19,9 @@ import { Work } from './work.ts';
 /** The shortest time between two calls of `HostNetwork.onChange`. */
 const QUIET_MS = 100;
 
+/** For so long the MTU of a link is as it was read: the paths to many peers, which are looked at together, begin with one link. */
+const SAME_MTU_MS = 100;
+
 /** Name of the link that is made for the trial, and removed at once. */
 const TRIAL = 'tributary-trial';
 
@@ -39,8 +42,10 @@ class Host implements HostNetwork {
   readonly #changes: Debounce;
   #watch: Watch | undefined;
   /** Indexes of our links, by owner: two owners may share one host. */
-  readonly #ourLinks = new Map<Owner, ReadonlySet<number>>();
+  readonly #ourLinks = new Map<Owner, readonly number[]>();
   #last: Promise<unknown> = Promise.resolve();
+  /** Of the link that was asked for last. `at`: monotonic. */
+  #linkMtu?: { index: number; at: number; mtu: Promise<number | undefined> };
 
   constructor(options: HostOptions) {
     this.#options = options;
@@ -53,7 +58,8 @@ class Host implements HostNetwork {
   async set(config: HostConfig, signal?: AbortSignal): Promise<HostReport> {
     return this.#alone(async (work) => {
       const { indexes, ...found } = await setHost({ kernel: this.#kernel, work }, config, signal);
-      this.#ourLinks.set(config.owner, new Set(indexes));
+      this.#ourLinks.set(config.owner, indexes);
+      this.#watchOurLinks();
       return { ...work.report(), ...found };
     });
   }
@@ -72,9 +78,13 @@ class Host implements HostNetwork {
     this.#watch ??= new Watch({
       ...this.#options,
       changed: () => this.#changes.trigger(),
-      hasOurNeighbours: (index) => [...this.#ourLinks.values()].some((links) => links.has(index)),
     });
+    this.#watchOurLinks();
     return this.#listeners.add(listener);
+  }
+
+  #watchOurLinks(): void {
+    this.#watch?.setOurLinks(new Set([...this.#ourLinks.values()].flat()));
   }
 
   async wireguardPeers(link: string): Promise<WireGuardPeerState[]> {
@@ -86,12 +96,21 @@ class Host implements HostNetwork {
     try {
       const { mtu, index } = await lookUpRoute(this.#kernel, addressBytes(address));
       if (mtu !== undefined || index === undefined) return mtu;
-      return await linkMtu(this.#kernel, index);
+      return await this.#mtuOf(index);
     } catch (error) {
       // The kernel has no route to the address.
       if (error instanceof KernelError) return undefined;
       throw error;
     }
+  }
+
+  async #mtuOf(index: number): Promise<number | undefined> {
+    const now = this.#options.clock.monotonic();
+    const last = this.#linkMtu;
+    if (last?.index === index && now - last.at < SAME_MTU_MS) return last.mtu;
+    const mtu = linkMtu(this.#kernel, index);
+    this.#linkMtu = { index, at: now, mtu };
+    return mtu;
   }
 
   async localRoutes(): Promise<string[]> {

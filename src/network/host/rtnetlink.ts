@@ -92,8 +92,9 @@ export class Rtnetlink {
     const socket = (this.#socket ??= this.#open());
     const failed = Promise.withResolvers<never>();
     this.#fail = failed.reject;
-    const late = new TributaryError('Unavailable', 'the kernel has not answered a netlink request');
-    const cancel = this.#clock.after(ANSWER_MS, () => this.#drop(late));
+    const cancel = this.#clock.after(ANSWER_MS, () =>
+      this.#drop(new TributaryError('Unavailable', 'the kernel has not answered a netlink request')),
+    );
     try {
       const asked = socket.request(type, payload, { flags, checkError: false });
       const [reply] = await Promise.race([asked, failed.promise]);

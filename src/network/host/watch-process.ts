@@ -1,11 +1,13 @@
 /**
  * A separate program that writes to standard output what the kernel tells of changes, until its standard input ends:
- * `ready` once, then `changed`, or `neighbours 3 7` with the indexes of the links where only neighbours changed, at most
- * one line in 50 ms. It writes `error ...` before it ends by itself.
+ * `ready` once, then `changed`, at most one line in 50 ms. It writes `error ...` before it ends by itself. A line of input
+ * has the indexes of our links, such as `3 7`: neighbours of all others change all the time, and nobody is woken for that.
  *
  * It is a separate program because npm `netlink` (0.3.0) aborts the whole process when more changes come than its socket holds: libuv
  * reports that as an error of the poll, for which the binding makes an exception from a null pointer.
  */
+import { createInterface } from 'node:readline';
+
 // The rest of the package would take most of this program's memory.
 import raw from 'netlink/dist/raw.js';
 
@@ -33,21 +35,15 @@ const NEIGHBOUR_INDEX_AT = 20;
 
 type Socket = InstanceType<typeof raw.RawNetlinkSocket>;
 
-let isChanged = false;
-const neighbours = new Set<number>();
+let ourLinks: ReadonlySet<number> = new Set();
 let isWaiting = false;
 
 function tell(): void {
   isWaiting = false;
-  if (isChanged) process.stdout.write('changed\n');
-  else if (neighbours.size > 0) process.stdout.write(`neighbours ${[...neighbours].join(' ')}\n`);
-  isChanged = false;
-  neighbours.clear();
+  process.stdout.write('changed\n');
 }
 
-function changed(neighbourOf?: number): void {
-  if (neighbourOf === undefined) isChanged = true;
-  else neighbours.add(neighbourOf);
+function changed(): void {
   if (isWaiting) return;
   isWaiting = true;
   systemClock.after(QUIET_MS, tell);
@@ -65,7 +61,7 @@ function listen(protocol: number, groups: readonly number[], heard: (message: Bu
 /** The kernel sends each notification in a datagram of its own. */
 function heardOfRoutes(message: Buffer): void {
   const isNeighbour = message.length >= NEIGHBOUR_INDEX_AT + 4 && NEIGHBOUR_TYPES.has(u16(message, TYPE_AT));
-  changed(isNeighbour ? u32(message, NEIGHBOUR_INDEX_AT) : undefined);
+  if (!isNeighbour || ourLinks.has(u32(message, NEIGHBOUR_INDEX_AT))) changed();
 }
 
 /** In the machine's byte order. */
@@ -82,7 +78,10 @@ try {
     }),
   ];
   const end = (): void => sockets.splice(0).forEach((socket) => socket.close());
-  process.stdin.on('close', end).resume();
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    ourLinks = new Set(line.split(' ').map(Number));
+  });
+  process.stdin.on('close', end);
   process.stdout.on('error', end);
   process.stdout.write('ready\n');
 } catch (error) {

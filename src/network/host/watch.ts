@@ -8,8 +8,6 @@ import type { Readable, Writable } from 'node:stream';
 export interface WatchOptions extends Basics {
   /** Something of the host's network has changed, or may have. */
   changed: () => void;
-  /** Whether changes of the neighbours of this link count. Those of other links change all the time. */
-  hasOurNeighbours: (index: number) => boolean;
 }
 
 /** Path of the program: beside the built one (tools/build-program.ts), or beside this file. */
@@ -26,6 +24,7 @@ export class Watch {
   #cancel: () => void = () => undefined;
   #restartMs = RESTART_MS;
   #isClosed = false;
+  #ourLinks = '';
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -40,6 +39,18 @@ export class Watch {
     this.#child = undefined;
   }
 
+  /** Changes of the neighbours of these links count, by their indexes; no others until it is called. */
+  setOurLinks(indexes: ReadonlySet<number>): void {
+    const ourLinks = [...indexes].toSorted((a, b) => a - b).join(' ');
+    if (ourLinks === this.#ourLinks) return;
+    this.#ourLinks = ourLinks;
+    this.#tellOurLinks();
+  }
+
+  #tellOurLinks(): void {
+    this.#child?.stdin.write(`${this.#ourLinks}\n`);
+  }
+
   #start(): void {
     const child = spawn(process.execPath, [...FLAGS, PROGRAM], { stdio: ['pipe', 'pipe', 'ignore'] });
     this.#child = child;
@@ -47,6 +58,7 @@ export class Watch {
     child.unref();
     for (const stream of [child.stdin, child.stdout]) (stream as Socket).unref();
     child.stdin.on('error', () => undefined);
+    this.#tellOurLinks();
     child.on('error', (error) => this.#ended(child, error.message));
     child.on('exit', (code, signal) => this.#ended(child, why ?? signal ?? `exit status ${code}`));
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -56,13 +68,10 @@ export class Watch {
   }
 
   #heard(line: string): void {
-    const [word, ...indexes] = line.split(' ');
     if (this.#isClosed) return;
     // What happened before the program was ready is found by a look at the host.
-    if (word === 'ready') this.#restartMs = RESTART_MS;
-    if (word !== 'neighbours' || indexes.some((index) => this.#options.hasOurNeighbours(Number(index)))) {
-      this.#options.changed();
-    }
+    if (line === 'ready') this.#restartMs = RESTART_MS;
+    this.#options.changed();
   }
 
   /** The program could not take so many changes at once, or something is wrong with it. A look at the host finds what was lost. */

@@ -1,12 +1,13 @@
-/** When a peer is asked, and how. Pure; all times are monotonic. */
+/** When a peer is asked, and how. Pure; times are monotonic where nothing else is said. */
 import { type Random, spreadMs } from '../../lib/backoff.ts';
 import { onGridMs } from '../../lib/grid.ts';
 
 /**
  * Beats while nothing flows and all is well. The first comes later than else, but those after one that was missed come at once, so
- * that a peer is dead after 7 intervals at most, as else. All probes of a process share a grid: many peers wake it as often as one.
+ * that a peer is dead after 7 intervals at most, as else. They come at multiples of that time by the wall clock: so whoever has many
+ * peers asks all at once, hears all answers, and is asked by all others, in one wake-up or in a few that follow each other at once.
  */
-const QUIET = { intervals: 2, gridOfInterval: 0.5 };
+const QUIET_INTERVALS = 2;
 /** While nothing flows, a beat looks at what fits through after so many intervals. Whoever listens sends no others. */
 export const FULL_INTERVALS = 8;
 /** What is due now may be seen a little early. */
@@ -15,6 +16,8 @@ export const EARLY_MS = 10;
 const DOUBTFUL_COPIES = 2;
 
 export interface BeatFacts {
+  /** The time of the wall clock when the last beat began. */
+  wallMs: number;
   intervalMs: number;
   random: Random;
   /** Whether anything but probes goes into the tunnel. */
@@ -26,12 +29,12 @@ export interface BeatFacts {
 }
 
 export function nextBeatAt(began: number, facts: BeatFacts): number {
-  const { intervalMs, random, isFlowing, isCalm, listensUntil } = facts;
+  const { wallMs, intervalMs, random, isFlowing, isCalm, listensUntil } = facts;
   if (isFlowing) return began + spreadMs(intervalMs * 1.2, random);
   if (!isCalm) return began + intervalMs;
-  const gridMs = intervalMs * QUIET.gridOfInterval;
-  if (listensUntil === undefined) return began + onGridMs(began, intervalMs * QUIET.intervals, gridMs);
-  return Math.min(listensUntil, began + onGridMs(began, intervalMs * FULL_INTERVALS, gridMs));
+  const gridMs = intervalMs * QUIET_INTERVALS;
+  if (listensUntil === undefined) return began + onGridMs(wallMs, gridMs, gridMs);
+  return Math.min(listensUntil, began + onGridMs(wallMs, intervalMs * FULL_INTERVALS, gridMs));
 }
 
 /**
@@ -43,5 +46,5 @@ export function beatTerms({ isFlowing, isDoubtful }: { isFlowing: boolean; isDou
   copies: number;
 } {
   if (isFlowing) return { intervals: 1, copies: 1 };
-  return isDoubtful ? { intervals: 1, copies: DOUBTFUL_COPIES } : { intervals: QUIET.intervals, copies: 1 };
+  return isDoubtful ? { intervals: 1, copies: DOUBTFUL_COPIES } : { intervals: QUIET_INTERVALS, copies: 1 };
 }

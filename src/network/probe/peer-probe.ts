@@ -193,10 +193,11 @@ export class PeerProbe {
 
   /** Monotonic. */
   #nextBeat(began: number): number {
-    const { intervalMs, random, isFlowing } = this.#options;
+    const { clock, intervalMs, random, isFlowing } = this.#options;
     // Whoever does not know what fits through has to ask.
     const listensUntil = this.#mtu === undefined ? undefined : this.#listening.lastsUntil;
     return nextBeatAt(began, {
+      wallMs: clock.now() - clock.monotonic() + began,
       intervalMs,
       random,
       isFlowing: isFlowing(),

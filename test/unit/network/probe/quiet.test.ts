@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
+import { PROBE_PORT } from '../../../../src/api/own-network.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Prober } from '../../../../src/network/probe/prober.ts';
 import { Responder } from '../../../../src/network/probe/responder.ts';
@@ -81,6 +82,32 @@ test('while only probes pass, the beats go on and all else is rarer', async () =
   expect(busy.looks).toBeGreaterThan(200);
 });
 
+test('all peers are asked at once, at even seconds of the wall clock', async () => {
+  const others = ['q', 'r', 's'].map((clusterID, index) => ({
+    clusterID,
+    address: `100.64.1.${index}`,
+    source: HERE,
+  }));
+  const log = silentLogger;
+  const responders = others.map(({ address }) => {
+    const one = new Responder({ clock, log, sockets: network });
+    one.setAddress(address);
+    one.start(new AbortController().signal);
+    return one;
+  });
+  const times: number[] = [];
+  await clock.advance(300);
+  prober.setTargets([{ clusterID: 'p', address: THERE, source: HERE }, ...others]);
+  await clock.advance(20_000);
+  network.onSend = (to) => {
+    if (to.endsWith(`:${PROBE_PORT}`)) times.push(clock.now());
+  };
+  await clock.advance(20_000);
+  expect(new Set(times.map((time) => time % 2000))).toEqual(new Set([0]));
+  expect(times.length).toBeGreaterThanOrEqual(40);
+  for (const one of responders) one.stop();
+});
+
 /** Pods send a packet every 200 ms, until the answer is called. */
 function setFlow(): () => void {
   let cancel = (): void => undefined;
@@ -109,6 +136,8 @@ test('a path that swallows large packets is noticed, though nothing flows', asyn
 });
 
 test('a peer that falls silent is told of at the first miss, and dead as soon as in a tunnel in use', async () => {
+  // The last beat has its answer.
+  await clock.advance(100);
   expect([prober.isCalm, misses]).toEqual([true, []]);
   network.loses = () => true;
   await clock.advance(4100);

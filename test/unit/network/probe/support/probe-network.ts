@@ -18,6 +18,8 @@ export class ProbeNetwork implements ProbeSockets {
   delayMs = 1;
   /** Whether this datagram is lost. */
   loses: (to: string) => boolean = () => false;
+  /** Called with each datagram that is sent. */
+  onSend: (to: string) => void = () => undefined;
   /** Own addresses that hosts do not have at present. */
   readonly absent: Set<string> = new Set();
   /** Addresses whose kernel answers. */
@@ -58,6 +60,7 @@ export class ProbeNetwork implements ProbeSockets {
   async #send(bytes: Uint8Array, from: { address: string; port: number }, to: string): Promise<void> {
     const size = bytes.length + HEADERS;
     this.sent.push({ to, size });
+    this.onSend(to);
     if (size > this.mtu || this.loses(to)) return;
     const copy = Uint8Array.from(bytes);
     this.#clock.after(this.delayMs, () => this.#sockets.get(to)?.(copy, from));
