@@ -3,6 +3,7 @@ import type { Bench } from './frame/bench.ts';
 import { accessBench } from './access/access-bench.ts';
 import { idleBench } from './idle/idle-bench.ts';
 import { lanBench } from './lan/lan-bench.ts';
+import { linksBench } from './links/links-bench.ts';
 import { networkBench } from './network/network-bench.ts';
 import { outageBench } from './outage/outage-bench.ts';
 import { peeringBench } from './peering/peering-bench.ts';
@@ -36,6 +37,7 @@ export const BENCHES: readonly Bench[] = [
   outageBench,
   idleBench,
   tunnelsBench,
+  linksBench,
   startBench,
   watchBench,
   reachBench,

@@ -61,7 +61,7 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
     'servers. `watch-process` is the program by which `node` and `gateway` hear of changes of the host; `wireguard-go` is a container of its own. `bare timer` is a process of ' +
     'Node.js with the flags of a role, which a timer wakes four times a second and which does nothing: what a wake-up costs on this machine at that time. ' +
     '`before` rests in clusters of its own at the same time.',
-  parameters: { seconds: 60, settle: 90 },
+  parameters: { seconds: 40, settle: 1500 },
   limits: { settle: { least: 0 } },
   problem: () => (process.getuid?.() === 0 ? undefined : 'containers of the lab need root'),
   run: async ({ parameters: { seconds, settle }, rounds, say, before }) => {

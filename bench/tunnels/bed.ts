@@ -13,6 +13,7 @@ import { awaited } from '../../test/support/eventually.ts';
 import { PlaneLab } from '../../test/support/network/plane-lab.ts';
 import { join, PlaneSide } from '../../test/support/network/plane-tunnels.ts';
 import { RolesLab, type RolesSide } from '../../test/integration/support/roles-lab.ts';
+import type { GrowingBed } from '../idle/growing.ts';
 import { lettersOf } from '../network/ways.ts';
 import type { FarEnd } from './far-end.ts';
 
@@ -23,7 +24,7 @@ const OWN_SYSFS = ['unshare', '--mount', 'sh', '-c', 'mount -t sysfs sysfs /sys 
 /** All programs of all peers start meanwhile, on a few cores. */
 const PATIENCE_MS = 300_000;
 
-export class TunnelsBed {
+export class TunnelsBed implements GrowingBed {
   readonly #roles: RolesLab;
   readonly #plane: PlaneLab;
   readonly #home: RolesSide;
@@ -67,9 +68,9 @@ export class TunnelsBed {
   }
 
   /** The processes whose rest is measured. */
-  get pids(): { gateway: number; wireguard: number } {
+  get pids(): GrowingBed['pids'] {
     const node = this.#home.node(0);
-    return { gateway: node.pid('gateway'), wireguard: node.pid('wireguard') };
+    return { gateway: node.pid('gateway'), 'wireguard-go': node.pid('wireguard') };
   }
 
   /** Joins home with further peers until there are so many; returns when all tunnels are Ready at home. */

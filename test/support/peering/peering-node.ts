@@ -44,6 +44,8 @@ export class PeeringNode {
   /** What was heard, in order. */
   readonly heard: { from: string; changes: DocumentChanges }[] = [];
   readonly dialledBack: { from: string; stream: string }[] = [];
+  /** Called with what was heard. */
+  onHeard: (changes: DocumentChanges) => void = () => undefined;
   /** Throws the error that the peer gets. */
   refuse: (peer: PeerIdentity, changes: DocumentChanges) => void | Promise<void> = () => undefined;
   credential: (peer: PeerIdentity, signal: AbortSignal) => Promise<{ token: string; expires: string }> =
@@ -61,6 +63,7 @@ export class PeeringNode {
     const received = async (peer: PeerIdentity, changes: DocumentChanges): Promise<void> => {
       await this.refuse(peer, changes);
       this.heard.push({ from: peer.clusterID, changes });
+      this.onHeard(changes);
     };
     const part = (clusterID: string, kinds: (keyof Documents)[]): Documents => {
       const all = Object.entries(this.says.get(clusterID) ?? {});

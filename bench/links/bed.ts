@@ -1,0 +1,97 @@
+/** The program of role `cluster` on a real API server, which lends to many clusters that are no more than their links. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { compileProgram, imageFlags } from '../../lab/compiled-program.ts';
+import { Lab } from '../../lab/lab.ts';
+import { PeerProcess } from '../../lab/peer-process.ts';
+import { ANNOUNCEMENT_CONFIG_MAP, readAnnouncementData } from '../../src/api/own-announcement.ts';
+import { configMaps } from '../../src/api/resources.ts';
+import { sharingPolicies } from '../../src/api/sharing-policy.ts';
+import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { present } from '../../src/lib/fields.ts';
+import { awaited } from '../../test/support/eventually.ts';
+import type { GrowingBed } from '../idle/growing.ts';
+import type { FarClusters } from './far-clusters.ts';
+
+const LENDER = 'lender';
+const NAMESPACE = 'tributary-system';
+const PATIENCE_MS = 60_000;
+
+export class LinksBed implements GrowingBed {
+  readonly #lab: Lab;
+  readonly #process: PeerProcess;
+  readonly #clusterID: string;
+  #peers = 0;
+
+  private constructor(lab: Lab, process: PeerProcess, clusterID: string) {
+    this.#lab = lab;
+    this.#process = process;
+    this.#clusterID = clusterID;
+  }
+
+  /** `checkout`: whose program it is. */
+  static async up(name: string, checkout?: string): Promise<LinksBed> {
+    const clusters = [{ name: LENDER, workload: 'kwok' as const, metricsServer: false }];
+    const lab = await Lab.fresh({ name, clusters });
+    try {
+      const cluster = lab.cluster(LENDER);
+      const main = compileProgram(join(lab.spec.dataDirectory, 'program'), present({ checkout }));
+      await PeerProcess.prepare(cluster, checkout);
+      const process = PeerProcess.start(cluster, {
+        role: 'cluster',
+        program: [...imageFlags(checkout), main],
+        options: { 'log-level': 'info', 'agent-image': 'none' },
+      });
+      const client = createClient(await parseKubeconfig(readFileSync(cluster.kubeconfig, 'utf8')));
+      const clusterID = await openFor(client);
+      await client.close();
+      return new LinksBed(lab, process, clusterID);
+    } catch (error) {
+      await lab.down();
+      throw error;
+    }
+  }
+
+  get pids(): GrowingBed['pids'] {
+    return { cluster: this.#process.daemon.id?.pid ?? 0 };
+  }
+
+  async grow(count: number): Promise<void> {
+    const names = Array.from({ length: count - this.#peers }, (_, index) => `far-${this.#peers + index + 1}`);
+    if (names.length === 0) return;
+    this.#peers = count;
+    const far: FarClusters = { names, lender: this.#clusterID, endpoint: this.#process.endpoint };
+    const program = join(import.meta.dirname, 'far-clusters.ts');
+    const daemon = this.#lab
+      .cluster(LENDER)
+      .node()
+      .spawn(`far-${count}`, [process.execPath, program, JSON.stringify(far)]);
+    await awaited(
+      `${names.length} clusters have a peering`,
+      () => readFileSync(daemon.spec.logFile, 'utf8').includes('ready\n'),
+      { deadlineMs: PATIENCE_MS },
+    );
+  }
+
+  async down(): Promise<void> {
+    await this.#lab.down();
+  }
+}
+
+/** Lends to anyone; resolves to the ClusterID. */
+async function openFor(client: HttpClient): Promise<string> {
+  const spec = { peers: { anyone: true }, approval: 'Automatic' as const };
+  const kind = { apiVersion: 'tributary.dev/v1alpha1', kind: 'SharingPolicy', metadata: { name: 'all' } };
+  await client.create(sharingPolicies, { ...kind, spec });
+  return awaited(
+    'the lender has told who it is',
+    async () => {
+      const { items } = await client.list(configMaps, { namespace: NAMESPACE });
+      const own = items.find(({ metadata }) => metadata.name === ANNOUNCEMENT_CONFIG_MAP);
+      return readAnnouncementData(own?.data)?.clusterID;
+    },
+    { deadlineMs: PATIENCE_MS },
+  );
+}
