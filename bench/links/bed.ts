@@ -12,18 +12,17 @@ import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { present } from '../../src/lib/fields.ts';
 import { awaited } from '../../test/support/eventually.ts';
-import type { GrowingBed } from '../idle/growing.ts';
+import type { ManyPeersBed } from '../idle/many-peers.ts';
 import type { FarClusters } from './far-clusters.ts';
 
 const LENDER = 'lender';
 const NAMESPACE = 'tributary-system';
 const PATIENCE_MS = 60_000;
 
-export class LinksBed implements GrowingBed {
+export class LinksBed implements ManyPeersBed {
   readonly #lab: Lab;
   readonly #process: PeerProcess;
   readonly #clusterID: string;
-  #peers = 0;
 
   private constructor(lab: Lab, process: PeerProcess, clusterID: string) {
     this.#lab = lab;
@@ -54,22 +53,20 @@ export class LinksBed implements GrowingBed {
     }
   }
 
-  get pids(): GrowingBed['pids'] {
+  get pids(): ManyPeersBed['pids'] {
     return { cluster: this.#process.daemon.id?.pid ?? 0 };
   }
 
-  async grow(count: number): Promise<void> {
-    const names = Array.from({ length: count - this.#peers }, (_, index) => `far-${this.#peers + index + 1}`);
-    if (names.length === 0) return;
-    this.#peers = count;
+  async join(count: number): Promise<void> {
+    const names = Array.from({ length: count }, (_, index) => `far-${index + 1}`);
     const far: FarClusters = { names, lender: this.#clusterID, endpoint: this.#process.endpoint };
     const program = join(import.meta.dirname, 'far-clusters.ts');
     const daemon = this.#lab
       .cluster(LENDER)
       .node()
-      .spawn(`far-${count}`, [process.execPath, program, JSON.stringify(far)]);
+      .spawn('far', [process.execPath, program, JSON.stringify(far)]);
     await awaited(
-      `${names.length} clusters have a peering`,
+      `${count} clusters have a peering`,
       () => readFileSync(daemon.spec.logFile, 'utf8').includes('ready\n'),
       { deadlineMs: PATIENCE_MS },
     );

@@ -11,9 +11,9 @@ import { listensTo } from '../../src/network/gateway/peers.ts';
 import { present } from '../../src/lib/fields.ts';
 import { awaited } from '../../test/support/eventually.ts';
 import { PlaneLab } from '../../test/support/network/plane-lab.ts';
-import { join, PlaneSide } from '../../test/support/network/plane-tunnels.ts';
+import { join as joinSides, PlaneSide } from '../../test/support/network/plane-tunnels.ts';
 import { RolesLab, type RolesSide } from '../../test/integration/support/roles-lab.ts';
-import type { GrowingBed } from '../idle/growing.ts';
+import type { ManyPeersBed } from '../idle/many-peers.ts';
 import { lettersOf } from '../network/ways.ts';
 import type { FarEnd } from './far-end.ts';
 
@@ -24,7 +24,7 @@ const OWN_SYSFS = ['unshare', '--mount', 'sh', '-c', 'mount -t sysfs sysfs /sys 
 /** All programs of all peers start meanwhile, on a few cores. */
 const PATIENCE_MS = 300_000;
 
-export class TunnelsBed implements GrowingBed {
+export class TunnelsBed implements ManyPeersBed {
   readonly #roles: RolesLab;
   readonly #plane: PlaneLab;
   readonly #home: RolesSide;
@@ -68,13 +68,13 @@ export class TunnelsBed implements GrowingBed {
   }
 
   /** The processes whose rest is measured. */
-  get pids(): GrowingBed['pids'] {
+  get pids(): ManyPeersBed['pids'] {
     const node = this.#home.node(0);
     return { gateway: node.pid('gateway'), 'wireguard-go': node.pid('wireguard') };
   }
 
   /** Joins home with further peers until there are so many; returns when all tunnels are Ready at home. */
-  async grow(count: number): Promise<void> {
+  async join(count: number): Promise<void> {
     while (this.#peers < count) await this.#addPeer();
     const names = this.#side.peers().map(({ tunnel }) => tunnel.metadata.name);
     for (const name of names) {
@@ -91,7 +91,7 @@ export class TunnelsBed implements GrowingBed {
       external: `10.69.${number}.0/24`,
     });
     const { side } = cluster;
-    join(this.#side, side);
+    joinSides(this.#side, side);
     await cluster.apply();
     const end: FarEnd = {
       own: side.network.gatewayAddress,

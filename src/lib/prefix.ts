@@ -162,6 +162,29 @@ export function contains(prefix: Prefix, other: Address | Prefix): boolean {
   return ('length' in other ? other.base : other.value) >> shift === prefix.base >> shift;
 }
 
+/** Prefixes of which it is asked again and again whether an address lies in one of them: that takes as long as they have different lengths. */
+export class PrefixSet {
+  /** By family and shift: the bits before those of hosts. */
+  readonly #lengths = new Map<string, { family: IpFamily; shift: bigint; bits: Set<bigint> }>();
+
+  constructor(prefixes: Iterable<Prefix>) {
+    for (const prefix of prefixes) {
+      const { family, length } = prefix;
+      const shift = BigInt(hostBits(prefix));
+      const found = this.#lengths.get(`${family}/${length}`);
+      const group = found ?? { family, shift, bits: new Set<bigint>() };
+      this.#lengths.set(`${family}/${length}`, group);
+      group.bits.add(prefix.base >> shift);
+    }
+  }
+
+  contains({ family, value }: Address): boolean {
+    for (const group of this.#lengths.values())
+      if (group.family === family && group.bits.has(value >> group.shift)) return true;
+    return false;
+  }
+}
+
 /** Two prefixes are apart, or one lies in the other. */
 export const overlaps = (one: Prefix, other: Prefix): boolean =>
   one.length <= other.length ? contains(one, other) : contains(other, one);

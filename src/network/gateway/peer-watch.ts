@@ -2,7 +2,7 @@ import type { Tunnel } from '../../api/tunnel.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
 import { present } from '../../lib/fields.ts';
-import { contains, parseAddress, type Prefix, prefixesOf } from '../../lib/prefix.ts';
+import { parseAddress, prefixesOf, PrefixSet } from '../../lib/prefix.ts';
 import type { WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
 import { viewsOf } from './peers.ts';
@@ -72,8 +72,8 @@ export class PeerWatch {
       states.map((state) => [state.publicKey, received(state, this.#received.get(state.publicKey), nowMs)]),
     );
     const choices = new Map<string, EndpointChoice>();
-    const forbidden = prefixesOf(own);
-    const views = prefixesOf(viewsOf(tunnels));
+    const forbidden = new PrefixSet(prefixesOf(own));
+    const views = new PrefixSet(prefixesOf(viewsOf(tunnels)));
     const astray = states.filter(({ endpoint }) => isWithin(views, endpoint));
     let moved = astray.length !== this.#astray.size;
     moved ||= astray.some(({ publicKey }) => !this.#astray.has(publicKey));
@@ -94,7 +94,7 @@ export class PeerWatch {
   #choose(
     tunnel: Tunnel,
     probe: ProbeResult | undefined,
-    { forbidden, views }: { forbidden: readonly Prefix[]; views: readonly Prefix[] },
+    { forbidden, views }: { forbidden: PrefixSet; views: PrefixSet },
   ): EndpointChoice | undefined {
     const { clock, resolver, silenceMs } = this.#options;
     const { peer } = tunnel.spec;
@@ -120,9 +120,9 @@ export class PeerWatch {
 const isHeard = ({ missed = 0, lastAnswerMs }: ProbeResult): boolean =>
   missed === 0 && lastAnswerMs !== undefined;
 
-function isWithin(prefixes: readonly Prefix[], endpoint: string | undefined): boolean {
+function isWithin(prefixes: PrefixSet, endpoint: string | undefined): boolean {
   const address = parseAddress(splitEndpoint(endpoint ?? '')?.host ?? '');
-  return address !== undefined && prefixes.some((prefix) => contains(prefix, address));
+  return address !== undefined && prefixes.contains(address);
 }
 
 /** Leaves out where the peer was heard, when that has become a view since. */

@@ -5,8 +5,10 @@ import type { Basics } from '../../lib/basics.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { joinEndpoint, splitEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import { contains, formatAddress, parseAddress, type Prefix } from '../../lib/prefix.ts';
+import { formatAddress, parseAddress, PrefixSet } from '../../lib/prefix.ts';
 import { NEVER_DIALLED } from '../../lib/never-dialled.ts';
+
+const NOWHERE = new PrefixSet(NEVER_DIALLED);
 
 /** Finds the addresses of a name. It must end by itself, and must not hold a thread meanwhile. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
@@ -48,7 +50,7 @@ export class EndpointResolver {
   }
 
   /** Literal endpoints in the order given, without those to which no tunnel may lead. */
-  literal(endpoints: readonly string[], forbidden: readonly Prefix[]): string[] {
+  literal(endpoints: readonly string[], forbidden: PrefixSet): string[] {
     const now = this.#options.clock.monotonic();
     this.#forget(now);
     const found = endpoints.slice(0, MAX_ENDPOINTS).flatMap((endpoint) => {
@@ -97,12 +99,12 @@ export class EndpointResolver {
 }
 
 /** The endpoint as WireGuard writes it. Empty where it must not be dialled. */
-function dialable(text: string, port: number, forbidden: readonly Prefix[]): string[] {
+function dialable(text: string, port: number, forbidden: PrefixSet): string[] {
   const address = parseAddress(text);
   if (address === undefined) return [];
   // An endpoint inside our own pods or views would lead the tunnel through itself. One at our Services or nodes would make us send to
   // places that the peer itself could not reach.
-  if ([...NEVER_DIALLED, ...forbidden].some((prefix) => contains(prefix, address))) return [];
+  if (NOWHERE.contains(address) || forbidden.contains(address)) return [];
   return [joinEndpoint(formatAddress(address), port)];
 }
 
@@ -132,7 +134,7 @@ export const nameServersIn = (servers: readonly string[]): string[] =>
     .flatMap((text) => {
       // With another port than 53, c-ares writes one: host:port.
       const address = parseAddress(text) ?? parseAddress(splitEndpoint(text)?.host ?? '');
-      const isElsewhere = address !== undefined && !NEVER_DIALLED.some((range) => contains(range, address));
+      const isElsewhere = address !== undefined && !NOWHERE.contains(address);
       return isElsewhere ? [formatAddress(address)] : [];
     })
     .toSorted()

@@ -11,6 +11,7 @@ import {
   parseAddress,
   parsePrefix,
   prefixOf,
+  PrefixSet,
   sizeOf,
   tryPrefix,
   WIDTHS,
@@ -214,4 +215,16 @@ test('addresses are counted from the first to the last', () => {
   for (const wrong of [-1, 4096]) {
     expect(() => nthAddress(four, wrong)).toThrow(expect.objectContaining({ code: 'Invalid' }));
   }
+});
+
+test('a set of prefixes contains what one of them contains', () => {
+  const prefixes = fc.array(fc.oneof(near, prefix), { maxLength: 12 });
+  const nearby = fc
+    .bigInt({ min: 0n, max: 63n })
+    .map((value): Address => ({ family: 4, value: 0x0a000000n + value }));
+  fc.assert(
+    fc.property(prefixes, fc.oneof(nearby, address), (all, one) => {
+      expect(new PrefixSet(all).contains(one)).toBe(all.some((each) => contains(each, one)));
+    }),
+  );
 });

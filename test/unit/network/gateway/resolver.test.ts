@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { parsePrefix } from '../../../../src/lib/prefix.ts';
+import { parsePrefix, PrefixSet } from '../../../../src/lib/prefix.ts';
 import { EndpointResolver, lookUpByDns } from '../../../../src/network/gateway/resolver.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
-const OWN = ['10.1.0.0/16', '100.64.0.0/10'].map(parsePrefix);
+const OWN = new PrefixSet(['10.1.0.0/16', '100.64.0.0/10'].map(parsePrefix));
 
 function create(
   lookUp: (name: string) => Promise<string[]> = async () => Promise.reject(new Error('none')),
