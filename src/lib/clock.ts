@@ -1,7 +1,7 @@
 /**
  * Time as a value that is handed in, so that tests can own it.
  *
- * `now` is wall-clock milliseconds since the epoch and may jump; use it for timestamps only.
+ * `now` is wall-clock milliseconds since the epoch and may jump; use it for timestamps, and for moments that processes share (grid.ts).
  * `monotonic` is milliseconds from an arbitrary start and never goes back; use it for every interval.
  */
 export interface Clock {
