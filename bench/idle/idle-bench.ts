@@ -6,10 +6,10 @@ import { Lab } from '../../lab/lab.ts';
 import { processesOn } from '../../lab/node-processes.ts';
 import { auditOf } from '../frame/audit.ts';
 import type { Bench, Found, Goal } from '../frame/bench.ts';
-import { processFigures, type ProcessFigures } from '../frame/process-figures.ts';
 import { CITIES, raiseIdleBed } from './bed.ts';
-import { BARE_TIMER, flagsIn, startBareTimer } from './bare-timer.ts';
-import { cpuMsPerWakeUp, familiesOf, idleRate, idleSample, type IdleRate } from './figures.ts';
+import { flagsIn } from './bare-timer.ts';
+import { familiesOf } from './figures.ts';
+import { CPU, PRIVATE_MIB, type Rest, REST_FIGURES, type RestFigure, restOf } from './rest.ts';
 
 const LAB = 'bench-idle';
 const BEFORE_LAB = 'bench-before';
@@ -28,10 +28,6 @@ const MOST_MIB: Readonly<Record<(typeof ROLES)[number], number>> = {
   cluster: 40,
   gateway: 40,
 };
-
-interface Rest extends IdleRate, ProcessFigures {
-  readonly name: string;
-}
 
 /** A version of the program, and the lab in which it rests. */
 interface Version {
@@ -91,16 +87,9 @@ export const idleBench: Bench<{ seconds: number; settle: number }> = {
 async function look(beds: readonly Bed[], seconds: number): Promise<Look> {
   const roles = beds.flatMap(restingIn);
   const role = roles.find(({ name }) => name === 'cluster');
-  using timer = await startBareTimer(role === undefined ? [] : flagsIn(commandLineOf(role.pid)));
-  const resting = [...roles, { name: BARE_TIMER, pid: timer.pid }];
+  const flags = role === undefined ? [] : flagsIn(commandLineOf(role.pid));
   const fromMs = Date.now();
-  const before = resting.map(({ name, pid }) => ({ name, pid, sample: idleSample(pid) }));
-  await sleep(seconds * 1000);
-  const rests = before.map(({ name, pid, sample }) => ({
-    name,
-    ...idleRate(sample, idleSample(pid)),
-    ...processFigures(pid),
-  }));
+  const rests = await restOf(roles, { seconds, flags });
   return { rests, requests: requestsBetween(beds, fromMs, Date.now()) };
 }
 
@@ -147,11 +136,8 @@ function requestsBetween(beds: readonly Bed[], fromMs: number, toMs: number): Ma
   return sums;
 }
 
-const FIGURES: readonly (readonly [figure: string, of: (rest: Rest) => number, digits: number])[] = [
-  ['CPU, % of a core', ({ cpuPercent, childrenPercent }) => cpuPercent + childrenPercent, 2],
-  ['wake-ups per second', ({ wakeUpsPerSecond }) => wakeUpsPerSecond, 1],
-  ['CPU ms per wake-up', cpuMsPerWakeUp, 2],
-  ['private MiB', ({ privateMiB }) => privateMiB, 1],
+const FIGURES: readonly RestFigure[] = [
+  ...REST_FIGURES,
   ['PSS MiB', ({ pssMiB }) => pssMiB, 1],
   ['RSS MiB', ({ rssMiB }) => rssMiB, 1],
   ['sockets', ({ sockets }) => sockets, 0],
@@ -171,7 +157,7 @@ function found(looks: readonly Look[]): Found {
     values: looks.map((one) => one.requests.get(contender) ?? 0),
     digits: 0,
   }));
-  const [[, cpu], , , [, privateMiB]] = FIGURES as [Figure, Figure, Figure, Figure];
+  const [[, cpu], [, privateMiB]] = [CPU, PRIVATE_MIB];
   const goals = ROLES.flatMap((role): Goal[] => [
     {
       id: `idle-cpu-${role}`,
@@ -189,8 +175,6 @@ function found(looks: readonly Look[]): Found {
   ]);
   return { measured: [...measured, ...requests], goals };
 }
-
-type Figure = (typeof FIGURES)[number];
 
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;

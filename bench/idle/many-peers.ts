@@ -3,9 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { imageFlags } from '../../lab/compiled-program.ts';
 import type { Found, Given, Measured } from '../frame/bench.ts';
-import { processFigures, type ProcessFigures } from '../frame/process-figures.ts';
-import { BARE_TIMER, startBareTimer } from './bare-timer.ts';
-import { cpuMsPerWakeUp, idleRate, idleSample, type IdleRate } from './figures.ts';
+import { CPU, type Rest, REST_FIGURES, restOf } from './rest.ts';
 
 /** Of a core. */
 const MOST_CPU_PERCENT = 1;
@@ -28,13 +26,12 @@ export interface ManyPeersBed {
   down(): Promise<void>;
 }
 
-interface Rest extends IdleRate, ProcessFigures {}
 /** Of one version. */
 interface Looks {
   /** Of the names of its programs. */
   readonly suffix: string;
-  /** By program, for each round. */
-  readonly rounds: readonly ReadonlyMap<string, Rest>[];
+  /** Of all programs, for each round. */
+  readonly rounds: readonly (readonly Rest[])[];
 }
 
 /** @param up is given the folder of another checkout for `before`, which runs after it in a bed of its own */
@@ -64,43 +61,24 @@ export async function restWithPeers(
 async function looks(
   bed: ManyPeersBed,
   { rounds, seconds }: { rounds: number; seconds: number },
-): Promise<Map<string, Rest>[]> {
-  const all: Map<string, Rest>[] = [];
-  while (all.length < rounds) all.push(await look(bed, seconds));
+): Promise<Rest[][]> {
+  const processes = Object.entries(bed.pids).map(([name, pid]) => ({ name, pid }));
+  const all: Rest[][] = [];
+  while (all.length < rounds) all.push(await restOf(processes, { seconds, flags: imageFlags() }));
   return all;
 }
 
-async function look(bed: ManyPeersBed, seconds: number): Promise<Map<string, Rest>> {
-  using timer = await startBareTimer(imageFlags());
-  const pids = { ...bed.pids, [BARE_TIMER]: timer.pid };
-  const before = Object.entries(pids).map(([name, pid]) => ({ name, pid, sample: idleSample(pid) }));
-  await sleep(seconds * 1000);
-  return new Map(
-    before.map(({ name, pid, sample }) => [
-      name,
-      { ...idleRate(sample, idleSample(pid)), ...processFigures(pid) },
-    ]),
-  );
-}
-
-const FIGURES: readonly (readonly [figure: string, of: (rest: Rest) => number, digits: number])[] = [
-  ['CPU, % of a core', ({ cpuPercent, childrenPercent }) => cpuPercent + childrenPercent, 2],
-  ['wake-ups per second', ({ wakeUpsPerSecond }) => wakeUpsPerSecond, 1],
-  ['CPU ms per wake-up', cpuMsPerWakeUp, 2],
-  ['private MiB', ({ privateMiB }) => privateMiB, 1],
-];
-
 const valuesOf = (
-  looks: readonly ReadonlyMap<string, Rest>[],
-  name: string,
+  rounds: readonly (readonly Rest[])[],
+  program: string,
   of: (rest: Rest) => number,
-): number[] => looks.flatMap((one) => one.get(name) ?? []).map(of);
+): number[] => rounds.flatMap((rests) => rests.filter(({ name }) => name === program)).map(of);
 
 /** @param role the process that the goal is for */
 export function foundAtRest(versions: readonly Looks[], role: string): Found {
-  const measured = FIGURES.flatMap(([figure, of, digits]) =>
+  const measured = REST_FIGURES.flatMap(([figure, of, digits]) =>
     versions.flatMap(({ suffix, rounds }) =>
-      [...(rounds[0]?.keys() ?? [])].map((name): Measured => ({
+      (rounds[0] ?? []).map(({ name }): Measured => ({
         contender: `${name}${suffix}`,
         figure,
         values: valuesOf(rounds, name, of),
@@ -108,7 +86,7 @@ export function foundAtRest(versions: readonly Looks[], role: string): Found {
       })),
     ),
   );
-  const [[, cpu]] = FIGURES as [(typeof FIGURES)[number]];
+  const [, cpu] = CPU;
   const goal = {
     id: `idle-cpu-${role}-many`,
     what: `CPU of \`${role}\` at rest with many peers, % of a core`,

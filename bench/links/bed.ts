@@ -3,20 +3,19 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { compileProgram, imageFlags } from '../../lab/compiled-program.ts';
+import type { Cluster } from '../../lab/cluster.ts';
 import { Lab } from '../../lab/lab.ts';
 import { PeerProcess } from '../../lab/peer-process.ts';
-import { ANNOUNCEMENT_CONFIG_MAP, readAnnouncementData } from '../../src/api/own-announcement.ts';
-import { configMaps } from '../../src/api/resources.ts';
 import { sharingPolicies } from '../../src/api/sharing-policy.ts';
-import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { present } from '../../src/lib/fields.ts';
+import { ClusterApi, clusterID } from '../../test/support/e2e/api.ts';
 import { awaited } from '../../test/support/eventually.ts';
 import type { ManyPeersBed } from '../idle/many-peers.ts';
 import type { FarClusters } from './far-clusters.ts';
 
 const LENDER = 'lender';
-const NAMESPACE = 'tributary-system';
 const PATIENCE_MS = 60_000;
 
 export class LinksBed implements ManyPeersBed {
@@ -43,10 +42,8 @@ export class LinksBed implements ManyPeersBed {
         program: [...imageFlags(checkout), main],
         options: { 'log-level': 'info', 'agent-image': 'none' },
       });
-      const client = createClient(await parseKubeconfig(readFileSync(cluster.kubeconfig, 'utf8')));
-      const clusterID = await openFor(client);
-      await client.close();
-      return new LinksBed(lab, process, clusterID);
+      await openFor(cluster);
+      return new LinksBed(lab, process, await clusterID(new ClusterApi(cluster)));
     } catch (error) {
       await lab.down();
       throw error;
@@ -77,18 +74,14 @@ export class LinksBed implements ManyPeersBed {
   }
 }
 
-/** Lends to anyone; resolves to the ClusterID. */
-async function openFor(client: HttpClient): Promise<string> {
+/** Lends to anyone. */
+async function openFor(cluster: Cluster): Promise<void> {
   const spec = { peers: { anyone: true }, approval: 'Automatic' as const };
   const kind = { apiVersion: 'tributary.dev/v1alpha1', kind: 'SharingPolicy', metadata: { name: 'all' } };
-  await client.create(sharingPolicies, { ...kind, spec });
-  return awaited(
-    'the lender has told who it is',
-    async () => {
-      const { items } = await client.list(configMaps, { namespace: NAMESPACE });
-      const own = items.find(({ metadata }) => metadata.name === ANNOUNCEMENT_CONFIG_MAP);
-      return readAnnouncementData(own?.data)?.clusterID;
-    },
-    { deadlineMs: PATIENCE_MS },
-  );
+  const client = createClient(await parseKubeconfig(readFileSync(cluster.kubeconfig, 'utf8')));
+  try {
+    await client.create(sharingPolicies, { ...kind, spec });
+  } finally {
+    await client.close();
+  }
 }

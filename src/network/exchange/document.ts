@@ -112,5 +112,5 @@ function isDiallable(text: string): boolean {
   const endpoint = splitEndpoint(text);
   if (endpoint === undefined || !isEndpoint(text)) return false;
   const address = parseAddress(endpoint.host);
-  return address === undefined || !NEVER_DIALLED.some((range) => contains(range, address));
+  return address === undefined || !NEVER_DIALLED.contains(address);
 }

@@ -5,10 +5,8 @@ import type { Basics } from '../../lib/basics.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { joinEndpoint, splitEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import { formatAddress, parseAddress, PrefixSet } from '../../lib/prefix.ts';
+import { formatAddress, parseAddress, type PrefixSet } from '../../lib/prefix.ts';
 import { NEVER_DIALLED } from '../../lib/never-dialled.ts';
-
-const NOWHERE = new PrefixSet(NEVER_DIALLED);
 
 /** Finds the addresses of a name. It must end by itself, and must not hold a thread meanwhile. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
@@ -104,7 +102,7 @@ function dialable(text: string, port: number, forbidden: PrefixSet): string[] {
   if (address === undefined) return [];
   // An endpoint inside our own pods or views would lead the tunnel through itself. One at our Services or nodes would make us send to
   // places that the peer itself could not reach.
-  if (NOWHERE.contains(address) || forbidden.contains(address)) return [];
+  if (NEVER_DIALLED.contains(address) || forbidden.contains(address)) return [];
   return [joinEndpoint(formatAddress(address), port)];
 }
 
@@ -134,7 +132,7 @@ export const nameServersIn = (servers: readonly string[]): string[] =>
     .flatMap((text) => {
       // With another port than 53, c-ares writes one: host:port.
       const address = parseAddress(text) ?? parseAddress(splitEndpoint(text)?.host ?? '');
-      const isElsewhere = address !== undefined && !NOWHERE.contains(address);
+      const isElsewhere = address !== undefined && !NEVER_DIALLED.contains(address);
       return isElsewhere ? [formatAddress(address)] : [];
     })
     .toSorted()
