@@ -12,7 +12,7 @@ import { compileProgram, imageFlags, runToEnd } from '../../lab/compiled-program
 import { freePorts } from '../../lab/free-ports.ts';
 import { Lab } from '../../lab/lab.ts';
 import { customResourceDefinitions } from '../../src/api/crd/index.ts';
-import { AGENT_OF_ALL, LABEL_AGENT, LABEL_PROVIDER } from '../../src/api/names.ts';
+import { AGENT_OF_ALL, HOME_LEASE, LABEL_AGENT, LABEL_PROVIDER } from '../../src/api/names.ts';
 import { forgeManualTenant } from '../../src/hosting/tenants/manual-tenant.ts';
 import { forgeKubeconfig, peerAccount } from '../../src/peering/tenant-kubeconfig.ts';
 import { Program } from '../frame/program.ts';
@@ -168,6 +168,7 @@ export class PeersBed {
     this.#apply('foreign', [
       ...customResourceDefinitions(),
       ...new Map(tenants.map((one) => [JSON.stringify([one.kind, one.metadata]), one])).values(),
+      ...all.map(homeLease),
     ]);
     this.#apply('home', [
       ...customResourceDefinitions(),
@@ -230,6 +231,14 @@ interface NodeState {
     readonly allocatable?: Readonly<Record<string, string>>;
   };
 }
+
+/** As the guardian of a provider makes it in the namespace of each tenant, and the agent renews it. */
+const homeLease = (peer: number): object => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { namespace: `tenant-${peer}`, name: HOME_LEASE },
+  spec: { leaseDurationSeconds: 40 },
+});
 
 const virtualNode = (peer: number, isShared: boolean, cpu = 100): object => ({
   apiVersion: 'tributary.dev/v1alpha1',

@@ -24,6 +24,8 @@ interface AgentLeaseOptions {
 const DEFAULT_SECONDS = 30;
 /** Share of the Lease. A standby looks often: a Lease that was given up is to be taken soon. */
 const LOOKS = 10;
+/** Share of the Lease. It leaves two fifths of a term in which a renewal that failed is tried again. */
+const RENEWAL = 0.4;
 
 /**
  * One agent of a VirtualNode acts at a time: the one that holds this Lease. `start` resolves when it is ours. A home that is
@@ -52,6 +54,7 @@ export class AgentLease implements Component {
       identity: processIdentity(config.identity),
       durationMs,
       retryMs: durationMs / LOOKS,
+      renewMs: durationMs * RENEWAL,
       isOver: hasEnded,
       outlastsSilence: true,
       // It goes with the VirtualNode.
