@@ -1,7 +1,7 @@
 import { type OwnNetwork, PROBE_PORT } from '../../api/own-network.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
 import { contains, parseAddress, prefixesOf } from '../../lib/prefix.ts';
-import type { ChainConfig, ElementConfig, SetConfig, TableConfig } from '../host/host-config.ts';
+import type { ChainConfig, TableConfig } from '../host/host-config.ts';
 import { arriving, forbiddenRules, forwarded, toServers, translated } from './api-server.ts';
 import * as clusterIPs from './cluster-ips.ts';
 import {
@@ -16,8 +16,18 @@ import {
   REFUSED_TRANSIT,
   refusedName,
 } from './names.ts';
-import { FAMILIES, familyOf, type PlannedPeer, type PlanPeer, type View, WORDS } from './peer.ts';
-import { addressSets, type PortSet, portSets, prefixSet, refuse, toOneOf } from './sets.ts';
+import { FAMILIES, familyOf, type PlannedPeer, type PlanPeer, WORDS } from './peer.ts';
+import {
+  addressSets,
+  directory,
+  type PortSet,
+  portSets,
+  addressKey,
+  prefixSet,
+  refuse,
+  toOneOf,
+  toPeer,
+} from './sets.ts';
 
 export interface GatewayTableFacts {
   network: OwnNetwork;
@@ -31,6 +41,7 @@ export interface GatewayTableFacts {
 
 /** The reasons for hooks and their order are in docs/decisions/0022-address-translation.md. */
 export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPeer[]): TableConfig {
+  const plans = peers.map(({ plan }) => plan);
   const chains = peers.flatMap((peer) => peerChains(peer, facts.link));
   const open = peers.filter(({ tunnel }) => tunnel.spec.transit === 'OffloadedPods');
   const used = portSets(
@@ -40,10 +51,10 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
   return {
     chains: [...baseChains(facts, used), ...toServers(peers), ...chains],
     sets: [
-      ...DIRECTORIES.flatMap((part) => directory(part, peers)),
+      ...DIRECTORIES.flatMap((part) => directory(part, plans)),
       ...directory(
         'api',
-        peers.filter(({ plan }) => plan.apiServer !== undefined),
+        plans.filter(({ apiServer }) => apiServer !== undefined),
       ),
       ...FAMILIES.map((family) => prefixSet(`pods${family}`, family, facts.network.pods)),
       ...FAMILIES.map((family) =>
@@ -80,26 +91,8 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
 /** Parts whose chain is found by a view: the view of the source for what arrives, of the destination for what leaves. */
 const DIRECTORIES: readonly PeerPart[] = ['from', 'dnat', 'access', 'mss', 'snat', 'sent', 'home'];
 
-function directory(part: PeerPart, peers: readonly PlannedPeer[]): SetConfig[] {
-  const element = (id: string, { prefix }: View): ElementConfig => ({
-    key: prefix,
-    value: `jump ${peerName(part, id)}`,
-  });
-  return FAMILIES.map((family) => ({
-    name: `${part}${family}`,
-    type: `ipv${family}_addr`,
-    value: 'verdict',
-    interval: true,
-    elements: peers.flatMap(({ plan }) =>
-      plan.views.filter((view) => view.family === family).map((view) => element(plan.id, view)),
-    ),
-  }));
-}
-
-const bySource = (part: PeerPart, before = ''): string[] =>
-  FAMILIES.map((family) => `${before}${WORDS[family]} saddr vmap @${part}${family}`);
-const byDestination = (part: PeerPart, before = ''): string[] =>
-  FAMILIES.map((family) => `${before}${WORDS[family]} daddr vmap @${part}${family}`);
+const bySource = (part: PeerPart, before = ''): string[] => toPeer(part, 'saddr', before);
+const byDestination = (part: PeerPart, before = ''): string[] => toPeer(part, 'daddr', before);
 
 function baseChains({ link, port, network }: GatewayTableFacts, used: readonly PortSet[]): ChainConfig[] {
   const [arrives, leaves] = [`iifname "${link}"`, `oifname "${link}"`];
@@ -134,7 +127,8 @@ function baseChains({ link, port, network }: GatewayTableFacts, used: readonly P
     {
       name: 'hosted',
       rules: FAMILIES.map(
-        (family) => `${WORDS[family]} saddr @hosted${family} ${WORDS[family]} daddr vmap @home${family}`,
+        (family) =>
+          `${WORDS[family]} saddr @hosted${family} ${addressKey(family, 'daddr')} vmap @home${family}`,
       ),
     },
     {
@@ -269,7 +263,7 @@ function accessRules(peer: PlannedPeer): string[] {
   const pods = familiesOf(plan).flatMap((family) => {
     const word = WORDS[family];
     // A pod that belongs to another peer is not ours to give.
-    const pods = `${word} daddr @pods${family} ${word} daddr != @hosted${family} accept`;
+    const pods = `${addressKey(family, 'daddr')} @pods${family} ${word} daddr != @hosted${family} accept`;
     return [
       `${word} daddr @${peerName('hosted', plan.id, family)} accept`,
       access === 'AllPods' ? pods : `${word} saddr @${peerName('abroad', plan.id, family)} ${pods}`,
@@ -320,7 +314,7 @@ function snatRules(plan: PlanPeer): string[] {
   return [
     ...rules,
     ...clusterIPs.hairpins(plan),
-    `${word} saddr @views${family} return`,
+    `${addressKey(family, 'saddr')} @views${family} return`,
     `meta nfproto ipv${family} snat ${word} to ${gateway}`,
   ];
 }

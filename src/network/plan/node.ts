@@ -4,7 +4,7 @@ import { formatPrefix, mergePrefixes, prefixesOf, without } from '../../lib/pref
 import type { ChainConfig, HostConfig, RouteConfig, TableConfig, VxlanLink } from '../host/host-config.ts';
 import { HOOKS, METRICS, peerName, REFUSED_NODE, REFUSED_VXLAN, vxlanMac } from './names.ts';
 import { FAMILIES, familyOf, single, viewsOf, WORDS } from './peer.ts';
-import { addressSets, refuse } from './sets.ts';
+import { addressSets, directory, refuse, toPeer } from './sets.ts';
 
 export interface NodePlanFacts {
   network: OwnNetwork;
@@ -112,17 +112,7 @@ function nodeTable(facts: NodePlanFacts, self: NetworkNode | undefined): TableCo
       })),
     ],
     sets: [
-      ...FAMILIES.map((family) => ({
-        name: `keep${family}`,
-        type: `ipv${family}_addr`,
-        value: 'verdict',
-        interval: true,
-        elements: peers.flatMap(({ id, views }) =>
-          views
-            .filter((view) => view.family === family)
-            .map(({ prefix }) => ({ key: prefix, value: `jump ${peerName('keep', id)}` })),
-        ),
-      })),
+      ...directory('keep', peers),
       ...(self === undefined
         ? []
         : addressSets(
@@ -141,7 +131,7 @@ const keep = (family: 4 | 6, prefix: string): string =>
   `${WORDS[family]} saddr ${prefix} snat ${WORDS[family]} prefix to ${prefix}`;
 
 function sourceRules({ network, link, vxlanLink }: NodePlanFacts, self: NetworkNode | undefined): string[] {
-  const views = FAMILIES.map((family) => `${WORDS[family]} saddr vmap @keep${family}`);
+  const views = toPeer('keep', 'saddr');
   // The gateway translates what leaves by WireGuard.
   const rules = [`oifname "${link}" return`, ...views];
   if (self === undefined) return rules;

@@ -1,11 +1,43 @@
 import type { AddressPort } from '../../api/tunnel.ts';
 import { formatAddress, formatPrefix, type IpFamily, parseAddress, prefixesOf } from '../../lib/prefix.ts';
 import type { SetConfig } from '../host/host-config.ts';
-import { type Transport, TRANSPORTS } from './names.ts';
-import { FAMILIES, WORDS } from './peer.ts';
+import { peerName, type PeerPart, type Transport, TRANSPORTS } from './names.ts';
+import { FAMILIES, type View, WORDS } from './peer.ts';
 
 /** Drops the packet without an answer, and counts it under this name (see `listCounters`). */
 export const refuse = (name: string): string => `counter drop comment "${name}"`;
+
+/**
+ * A prefix as a key, with its family as a second part. Of a set of mere intervals `nft` reads all elements before it adds one; of such a
+ * set it reads none (docs/decisions/0113-prefixes-with-their-family.md).
+ */
+const keyType = (family: IpFamily): string => `ipv${family}_addr . nf_proto`;
+const keyOf = (family: IpFamily, prefix: string): string => `${prefix} . ipv${family}`;
+/** What a rule looks up among such keys. */
+export const addressKey = (family: IpFamily, side: 'saddr' | 'daddr'): string =>
+  `${WORDS[family]} ${side} . meta nfproto`;
+
+/** In which chain each peer has this part, by its views; one map for each family. */
+export function directory(
+  part: PeerPart,
+  peers: readonly { id: string; views: readonly View[] }[],
+): SetConfig[] {
+  return FAMILIES.map((family) => ({
+    name: `${part}${family}`,
+    type: keyType(family),
+    value: 'verdict',
+    interval: true,
+    elements: peers.flatMap(({ id, views }) =>
+      views
+        .filter((view) => view.family === family)
+        .map(({ prefix }) => ({ key: keyOf(family, prefix), value: `jump ${peerName(part, id)}` })),
+    ),
+  }));
+}
+
+/** Rules that go on in the chain of the peer whose view the address is. `before`: what else must match, with a space behind it. */
+export const toPeer = (part: PeerPart, side: 'saddr' | 'daddr', before = ''): string[] =>
+  FAMILIES.map((family) => `${before}${addressKey(family, side)} vmap @${part}${family}`);
 
 /** The prefixes must not overlap. Adjacent ones are not joined, so that a new prefix changes no other element. */
 export function prefixSet(name: string, family: IpFamily, prefixes: readonly string[]): SetConfig {
@@ -13,9 +45,9 @@ export function prefixSet(name: string, family: IpFamily, prefixes: readonly str
   const keys = new Set(known.map(formatPrefix));
   return {
     name,
-    type: `ipv${family}_addr`,
+    type: keyType(family),
     interval: true,
-    elements: [...keys].map((key) => ({ key })),
+    elements: [...keys].map((prefix) => ({ key: keyOf(family, prefix) })),
   };
 }
 

@@ -48,6 +48,10 @@ function apart<T extends { key: string }>(elements: readonly T[]): T[] {
   return kept.map(({ element }) => element);
 }
 
+const ofFamily = (key: string): string => `${key} . ipv4`;
+const withFamily = <T extends { key: string }>(elements: readonly T[]): T[] =>
+  elements.map((element) => ({ ...element, key: ofFamily(element.key) }));
+
 const setOf = (
   config: Omit<SetConfig, 'elements'>,
   elements: fc.Arbitrary<SetConfig['elements']>,
@@ -88,6 +92,15 @@ function sets(chains: readonly string[]): fc.Arbitrary<SetConfig[]> {
         { name: 'from', type: 'ipv4_addr', value: 'verdict', interval: true },
         fc.uniqueArray(jump, unique).map(apart),
       ),
+      // As those by which a gateway finds a peer.
+      setOf(
+        { name: 'keep', type: 'ipv4_addr . nf_proto', value: 'verdict', interval: true },
+        fc.uniqueArray(jump, unique).map(apart).map(withFamily),
+      ),
+      fc.option(
+        setOf({ name: 'known', type: 'ipv4_addr . nf_proto', interval: true }, keys(prefix.map(ofFamily))),
+        OPTIONAL,
+      ),
       fc.option(
         setOf(
           { name: 'between', type: 'ipv4_addr . ipv4_addr', value: 'verdict', interval: false },
@@ -114,7 +127,7 @@ function chainsOf(names: readonly string[], uses: readonly string[]): fc.Arbitra
   const base = fc.tuple(priority, rules).map(([number, texts]): ChainConfig => ({
     name: 'in',
     hook: { type: 'filter', hook: 'forward', priority: number },
-    rules: [...texts, 'ip saddr vmap @from', ...uses],
+    rules: [...texts, 'ip saddr vmap @from', 'ip saddr . meta nfproto vmap @keep', ...uses],
   }));
   const peers = names.map((name) => rules.map((texts): ChainConfig => ({ name, rules: texts })));
   return fc.tuple(base, ...peers);
@@ -125,6 +138,7 @@ const USES: Readonly<Record<string, string>> = {
   pods: 'ip daddr @pods accept',
   pods6: 'ip6 daddr @pods6 accept',
   ports: 'ip daddr . tcp dport @ports accept',
+  known: 'ip daddr . meta nfproto @known accept',
   between: 'ip saddr . ip daddr vmap @between',
 };
 
@@ -142,10 +156,10 @@ export function peersTable(count: number): TableConfig {
   const view = (index: number): string => `10.${64 + Math.floor(index / 256)}.${index % 256}.0/24`;
   const map = (name: string, chain: string): SetConfig => ({
     name,
-    type: 'ipv4_addr',
+    type: 'ipv4_addr . nf_proto',
     value: 'verdict',
     interval: true,
-    elements: peers.map((index) => ({ key: view(index), value: `jump ${chain}_${index}` })),
+    elements: peers.map((index) => ({ key: ofFamily(view(index)), value: `jump ${chain}_${index}` })),
   });
   const base = (name: string, hook: ChainConfig['hook'], rules: string[]): ChainConfig => ({
     name,
@@ -156,14 +170,16 @@ export function peersTable(count: number): TableConfig {
     sets: [map('guard', 'guard'), map('into', 'dnat'), map('out', 'snat'), map('access', 'access')],
     chains: [
       base('guards', { type: 'filter', hook: 'prerouting', priority: -150 }, [
-        'iifname "wg0" ip saddr vmap @guard',
+        'iifname "wg0" ip saddr . meta nfproto vmap @guard',
       ]),
       base('dnats', { type: 'nat', hook: 'prerouting', priority: -110 }, [
-        'iifname "wg0" ip saddr vmap @into',
+        'iifname "wg0" ip saddr . meta nfproto vmap @into',
       ]),
-      base('snats', { type: 'nat', hook: 'postrouting', priority: 90 }, ['oifname "wg0" ip daddr vmap @out']),
+      base('snats', { type: 'nat', hook: 'postrouting', priority: 90 }, [
+        'oifname "wg0" ip daddr . meta nfproto vmap @out',
+      ]),
       base('accesses', { type: 'filter', hook: 'forward', priority: 0 }, [
-        'iifname "wg0" ip saddr vmap @access',
+        'iifname "wg0" ip saddr . meta nfproto vmap @access',
       ]),
       ...peers.flatMap((index): ChainConfig[] => [
         {

@@ -78,21 +78,30 @@ function prefixRange(address: Address, length: string): Range | undefined {
   return { first: { family, value: base }, last: base + (1n << BigInt(width - Number(length))) - 1n };
 }
 
-/** nft refuses a set in which one interval lies in another. The inner one adds nothing to the set. */
+/**
+ * nft refuses a set in which one interval lies in another, and the kernel does where a key has further parts that are the same. The
+ * inner one adds nothing to the set.
+ */
 function withoutContained(elements: Elements): Elements {
-  const ranges: { canonical: string; range: Range }[] = [];
+  const byRest = new Map<string, { canonical: string; range: Range }[]>();
   for (const [canonical, { key }] of elements) {
-    const range = rangeOf(key);
+    const [field = '', ...rest] = key.split(' . ');
+    const range = rangeOf(field);
     if (range === undefined) return elements;
-    ranges.push({ canonical, range });
+    const others = rest.join(' . ');
+    const same = byRest.get(others) ?? [];
+    same.push({ canonical, range });
+    byRest.set(others, same);
   }
-  ranges.sort((a, b) => byPosition(a.range, b.range));
   const kept = new Map(elements);
-  let outer: Range | undefined;
-  for (const { canonical, range } of ranges) {
-    const inside = outer?.first.family === range.first.family && range.last <= outer.last;
-    if (inside) kept.delete(canonical);
-    else outer = range;
+  for (const ranges of byRest.values()) {
+    ranges.sort((a, b) => byPosition(a.range, b.range));
+    let outer: Range | undefined;
+    for (const { canonical, range } of ranges) {
+      const inside = outer?.first.family === range.first.family && range.last <= outer.last;
+      if (inside) kept.delete(canonical);
+      else outer = range;
+    }
   }
   return kept;
 }

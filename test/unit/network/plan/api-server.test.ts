@@ -40,8 +40,8 @@ describe('our API server, for our pods at a peer', () => {
     ]);
     expect(elementsOf(table, `clients4_${ROME}`)).toEqual(['100.64.0.7']);
     expect(elementsOf(table, 'api4')).toEqual([
-      `100.64.0.0/16 jump api_${ROME}`,
-      `100.65.0.0/20 jump api_${ROME}`,
+      `100.64.0.0/16 . ipv4 jump api_${ROME}`,
+      `100.65.0.0/20 . ipv4 jump api_${ROME}`,
     ]);
     // Before the translation of the whole range.
     expect(rulesOf(table, `dnat_${ROME}`)?.[0]).toContain('tcp dport 443');
@@ -59,7 +59,7 @@ describe('our API server, for our pods at a peer', () => {
 
   test('on the gateway’s own host is reached as well, within the bounds of the peer', () => {
     const table = plan(OPEN);
-    expect(rulesOf(table, 'input')).toContain('ip saddr vmap @api4');
+    expect(rulesOf(table, 'input')).toContain('ip saddr . meta nfproto vmap @api4');
     expect(rulesOf(table, `api_${ROME}`)?.slice(0, 2)).toEqual([
       expect.stringContaining('limit rate over 500/second'),
       expect.stringContaining('ct count over 8192'),

@@ -60,7 +60,7 @@ test('a pod beside the one that asks answers by the gateway: before views would 
   const rules = rulesOf(plan(), `snat_${ROME}`) ?? [];
   const hairpin = rules.findIndex((rule) => rule.includes('ct original'));
   expect(hairpin).toBeGreaterThan(rules.findIndex((rule) => rule.startsWith('ip saddr 10.244.0.0/16')));
-  expect(rules[hairpin + 1]).toBe('ip saddr @views4 return');
+  expect(rules[hairpin + 1]).toBe('ip saddr . meta nfproto @views4 return');
 });
 
 const pods6: PeerView = { use: 'Pods', prefix: 'fd00:1::/48', as: 'fd00:64::/48' };

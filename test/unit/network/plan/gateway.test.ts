@@ -19,12 +19,12 @@ describe('the gateway’s plan', () => {
     expect(rulesOf(nftables, `snat_${ROME}`)).toEqual([
       'ip saddr 10.244.0.0/16 snat ip prefix to 10.96.0.0/16',
       'ip saddr 10.70.0.0/20 snat ip prefix to 10.71.0.0/20',
-      'ip saddr @views4 return',
+      'ip saddr . meta nfproto @views4 return',
       'meta nfproto ipv4 snat ip to 10.71.0.1',
     ]);
     expect(elementsOf(nftables, 'snat4')).toEqual([
-      `100.64.0.0/16 jump snat_${ROME}`,
-      `100.65.0.0/20 jump snat_${ROME}`,
+      `100.64.0.0/16 . ipv4 jump snat_${ROME}`,
+      `100.65.0.0/20 . ipv4 jump snat_${ROME}`,
     ]);
   });
 
@@ -60,7 +60,7 @@ describe('the gateway’s plan', () => {
     expect(rulesOf(nftables, `dnat_${ROME}`)).toEqual([
       'ip6 daddr fd00:700::/48 dnat ip6 prefix to fd00:244::/48',
     ]);
-    expect(elementsOf(nftables, 'from6')).toEqual([`fd00:900::/48 jump from_${ROME}`]);
+    expect(elementsOf(nftables, 'from6')).toEqual([`fd00:900::/48 . ipv6 jump from_${ROME}`]);
     expect(rulesOf(nftables, `mss_${ROME}`)).toEqual(['meta nfproto ipv6 tcp option maxseg size set 1360']);
     expect(elementsOf(nftables, `abroad6_${ROME}`)).toEqual(['fd00:900::9']);
     expect(elementsOf(nftables, `abroad4_${ROME}`)).toBeUndefined();
@@ -78,12 +78,15 @@ describe('the gateway’s plan', () => {
 
   test.each([
     ['None', []],
-    ['AllPods', [`ip daddr @hosted4_${ROME} accept`, 'ip daddr @pods4 ip daddr != @hosted4 accept']],
+    [
+      'AllPods',
+      [`ip daddr @hosted4_${ROME} accept`, 'ip daddr . meta nfproto @pods4 ip daddr != @hosted4 accept'],
+    ],
     [
       'OffloadedPods',
       [
         `ip daddr @hosted4_${ROME} accept`,
-        `ip saddr @abroad4_${ROME} ip daddr @pods4 ip daddr != @hosted4 accept`,
+        `ip saddr @abroad4_${ROME} ip daddr . meta nfproto @pods4 ip daddr != @hosted4 accept`,
       ],
     ],
   ] as const)('with access %s accepts %j, as long as they are not too many', (access, rules) => {
@@ -116,10 +119,10 @@ describe('the gateway’s plan', () => {
       'ct state established,related accept',
     ]);
     expect(rulesOf(nftables, 'hosted')).toEqual([
-      'ip saddr @hosted4 ip daddr vmap @home4',
-      'ip6 saddr @hosted6 ip6 daddr vmap @home6',
+      'ip saddr @hosted4 ip daddr . meta nfproto vmap @home4',
+      'ip6 saddr @hosted6 ip6 daddr . meta nfproto vmap @home6',
     ]);
-    expect(elementsOf(nftables, 'home4')).toContain(`100.66.0.0/16 jump home_${BERN}`);
+    expect(elementsOf(nftables, 'home4')).toContain(`100.66.0.0/16 . ipv4 jump home_${BERN}`);
     expect(rulesOf(nftables, `home_${ROME}`)).toEqual([
       `ip saddr != @hosted4_${ROME} counter drop comment "refused_tenant"`,
       ...BOUNDS,

@@ -80,8 +80,8 @@ describe('a node’s plan', () => {
     const { nftables } = nodePlan(nodeFacts());
     expect(rulesOf(nftables, 'source')).toEqual([
       'oifname "wg" return',
-      'ip saddr vmap @keep4',
-      'ip6 saddr vmap @keep6',
+      'ip saddr . meta nfproto vmap @keep4',
+      'ip6 saddr . meta nfproto vmap @keep6',
       'oifname != "vx" return',
       'ip saddr 10.244.0.0/16 snat ip prefix to 10.244.0.0/16',
       'ip6 saddr fd00:244::/48 snat ip6 prefix to fd00:244::/48',
