@@ -69,7 +69,10 @@ class OnePod {
       log: silentLogger,
     });
     await informer.start(new AbortController().signal);
-    if (informer.size !== 1) throw new Error(`there is no pod ${namespace}/${name}`);
+    if (informer.size !== 1) {
+      await informer.stop();
+      throw new Error(`there is no pod ${namespace}/${name}`);
+    }
     return new OnePod(informer, `${namespace}/${name}`);
   }
 

@@ -38,7 +38,7 @@ export interface Step {
   readonly deletionRequests: number;
 }
 
-const CHANGES = 10;
+export const CHANGES = 10;
 /** Ten agents that are asked twenty times a second would be busy with that. */
 const AT_ONCE_POLL_MS = 500;
 /** What a change brings about is asked for within this time. */

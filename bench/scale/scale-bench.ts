@@ -2,7 +2,7 @@
 import { freeMemoryProblem } from '../frame/machine.ts';
 import type { Bench, Found } from '../frame/bench.ts';
 import { ScaleBed } from './bed.ts';
-import { measureStep, type Step } from './measure.ts';
+import { CHANGES, measureStep, type Step } from './measure.ts';
 import { found, stepText } from './found.ts';
 
 /** Steps by which the number grows, as shares of the largest. */
@@ -23,7 +23,10 @@ export const scaleBench: Bench<{ nodes: number; pods: number; seeds: number; res
     'once; they rest (`rest`, seconds); and single pods change over there or are deleted at home. Controllers, schedulers and kubelets are off: ' +
     'the benchmark plays the kubelet of a pod that ends.',
   parameters: { nodes: 10, pods: 100_000, seeds: 50, rest: 30 },
-  problem: ({ nodes, pods }) => {
+  problem: ({ nodes, pods, seeds }) => {
+    // Copies change and are deleted, one of each node in turn.
+    const least = Math.ceil((nodes * (seeds + CHANGES)) / Math.min(...SHARES));
+    if (pods < least) return `${pods} pods are too few for ${seeds} seeds of ${nodes} nodes: at least ${least}`;
     const problem = freeMemoryProblem(BASE_MIB + nodes * MIB_PER_AGENT + pods * MIB_PER_POD);
     return problem === undefined ? undefined : `${pods} pods do not fit: ${problem}`;
   },
