@@ -1,7 +1,7 @@
 import { Controller, type ControllerOptions, type ReconcileResult } from '../kube/controller.ts';
 
 /** How many keys of each are reconciled at a time: as many as may wait for an API server together. */
-const CONCURRENCY = { node: 1, pods: 64, reflect: 8, tokens: 8, mirror: 8, events: 4, storage: 4 } as const;
+const CONCURRENCY = { node: 1, pods: 64, reflect: 8, tokens: 8, mirror: 64, events: 4, storage: 4 } as const;
 
 export type ControllerName = keyof typeof CONCURRENCY;
 
