@@ -7,7 +7,10 @@ import { cpuMs, processFigures } from '../frame/process-figures.ts';
 import { median } from '../frame/statistics.ts';
 
 const IPERF_PORT = 5201;
-const PINGS = 400;
+/** Of each way, one every 5 ms; then it is the turn of the next. */
+const PINGS = 40;
+/** In a round. What the machine does besides changes from second to second, and a way through a tunnel costs a few percent only. */
+const PING_TURNS = 15;
 
 export interface Way {
   readonly name: string;
@@ -156,7 +159,7 @@ interface Iperf {
   };
 }
 
-export async function measure(way: Way, seconds: number): Promise<WayFigures> {
+async function transfer(way: Way, seconds: number): Promise<Omit<WayFigures, 'rttMs'>> {
   const { from, to } = way;
   const tunnels = way.plain === true ? [] : way.clusters.map(({ gatewayNode }) => gatewayNode.wireguardPid);
   const used = (): number => tunnels.reduce((sum, pid) => sum + cpuMs(pid), 0);
@@ -165,18 +168,21 @@ export async function measure(way: Way, seconds: number): Promise<WayFigures> {
   const inTunnel = used() - before;
   const { sum_received: received, cpu_utilization_percent: ends } = (JSON.parse(printed) as Iperf).end;
   const inEnds = (ends.host_total + ends.remote_total) * 10 * received.seconds;
-  const pings = await from.run(['busybox', 'ping', '-c', String(PINGS), '-i', '0.005', to]);
   return {
     mbits: received.bits_per_second / 1e6,
-    rttMs: median([...pings.matchAll(/time=([\d.]+)/g)].map(([, time]) => Number(time))),
     cpuMsPerGbit: ((inTunnel + inEnds) * 1e9) / (received.bytes * 8),
     rssMiB: Math.max(0, ...tunnels.map((pid) => processFigures(pid).rssMiB)),
   };
 }
 
+async function pings({ from, to }: Way): Promise<number[]> {
+  const printed = await from.run(['busybox', 'ping', '-c', String(PINGS), '-i', '0.005', to]);
+  return [...printed.matchAll(/time=([\d.]+)/g)].map(([, time]) => Number(time));
+}
+
 /**
- * So many rounds, and one before them that warms up. Each begins with another way, so that what the machine does besides
- * meets all. Resolves to the figures of each way, by round.
+ * So many rounds, and one before them that warms up. Each begins with another way, and pings change ways many times in a round, so
+ * that what the machine does besides meets all. Resolves to the figures of each way, by round.
  */
 export async function inTurns(
   ways: readonly Way[],
@@ -184,13 +190,30 @@ export async function inTurns(
 ): Promise<WayFigures[][]> {
   const figures = ways.map((): WayFigures[] => []);
   for (let round = 0; round <= rounds; round += 1) {
-    const first = round % ways.length;
-    for (const index of [...ways.keys().drop(first), ...ways.keys().take(first)]) {
-      signal.throwIfAborted();
-      const way = ways[index];
-      const found = way && (await measure(way, seconds));
-      if (found !== undefined && round > 0) figures[index]?.push(found);
-    }
+    const transfers = await each(ways, round, signal, async (way) => transfer(way, seconds));
+    const times = ways.map((): number[] => []);
+    for (let turn = 0; turn < PING_TURNS; turn += 1)
+      for (const [index, some] of (await each(ways, round + turn, signal, pings)).entries())
+        times[index]?.push(...some);
+    if (round === 0) continue;
+    for (const [index, found] of transfers.entries())
+      figures[index]?.push({ ...found, rttMs: median(times[index] ?? []) });
   }
   return figures;
+}
+
+/** Beginning with one of them; the results are in the order of the ways. */
+async function each<T>(
+  ways: readonly Way[],
+  first: number,
+  signal: AbortSignal,
+  look: (way: Way) => Promise<T>,
+): Promise<T[]> {
+  const found = new Map<Way, T>();
+  const from = first % ways.length;
+  for (const way of [...ways.slice(from), ...ways.slice(0, from)]) {
+    signal.throwIfAborted();
+    found.set(way, await look(way));
+  }
+  return ways.map((way) => found.get(way) as T);
 }
