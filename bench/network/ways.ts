@@ -9,8 +9,9 @@ import { median } from '../frame/statistics.ts';
 const IPERF_PORT = 5201;
 /** Of each way, one every 5 ms; then it is the turn of the next. */
 const PINGS = 40;
-/** In a round. What the machine does besides changes from second to second, and a way through a tunnel costs a few percent only. */
+/** Both in a round. What the machine does besides changes from second to second, and a way through a tunnel costs a few percent only. */
 const PING_TURNS = 15;
+const TRANSFER_TURNS = 3;
 
 export interface Way {
   readonly name: string;
@@ -154,12 +155,21 @@ async function withoutMasquerade({ gatewayNode }: PlaneCluster, pods: string): P
 
 interface Iperf {
   end: {
-    sum_received: { bits_per_second: number; bytes: number; seconds: number };
+    sum_received: { bytes: number; seconds: number };
     cpu_utilization_percent: { host_total: number; remote_total: number };
   };
 }
 
-async function transfer(way: Way, seconds: number): Promise<Omit<WayFigures, 'rttMs'>> {
+interface Transfer {
+  bytes: number;
+  seconds: number;
+  /** Of all that took part. */
+  cpuMs: number;
+  /** The larger of both wireguard-go. */
+  rssMiB: number;
+}
+
+async function transfer(way: Way, seconds: number): Promise<Transfer> {
   const { from, to } = way;
   const tunnels = way.plain === true ? [] : way.clusters.map(({ gatewayNode }) => gatewayNode.wireguardPid);
   const used = (): number => tunnels.reduce((sum, pid) => sum + cpuMs(pid), 0);
@@ -169,8 +179,9 @@ async function transfer(way: Way, seconds: number): Promise<Omit<WayFigures, 'rt
   const { sum_received: received, cpu_utilization_percent: ends } = (JSON.parse(printed) as Iperf).end;
   const inEnds = (ends.host_total + ends.remote_total) * 10 * received.seconds;
   return {
-    mbits: received.bits_per_second / 1e6,
-    cpuMsPerGbit: ((inTunnel + inEnds) * 1e9) / (received.bytes * 8),
+    bytes: received.bytes,
+    seconds: received.seconds,
+    cpuMs: inTunnel + inEnds,
     rssMiB: Math.max(0, ...tunnels.map((pid) => processFigures(pid).rssMiB)),
   };
 }
@@ -181,8 +192,8 @@ async function pings({ from, to }: Way): Promise<number[]> {
 }
 
 /**
- * So many rounds, and one before them that warms up. Each begins with another way, and pings change ways many times in a round, so
- * that what the machine does besides meets all. Resolves to the figures of each way, by round.
+ * So many rounds, and one before them that warms up. Each has several turns, which begin with another way each, so that what the machine
+ * does besides meets all. Resolves to the figures of each way, by round.
  */
 export async function inTurns(
   ways: readonly Way[],
@@ -190,16 +201,32 @@ export async function inTurns(
 ): Promise<WayFigures[][]> {
   const figures = ways.map((): WayFigures[] => []);
   for (let round = 0; round <= rounds; round += 1) {
-    const transfers = await each(ways, round, signal, async (way) => transfer(way, seconds));
+    const transfers = ways.map((): Transfer[] => []);
     const times = ways.map((): number[] => []);
+    for (let turn = 0; turn < TRANSFER_TURNS; turn += 1)
+      for (const [index, one] of (
+        await each(ways, round + turn, signal, async (way) => transfer(way, seconds))
+      ).entries())
+        transfers[index]?.push(one);
     for (let turn = 0; turn < PING_TURNS; turn += 1)
       for (const [index, some] of (await each(ways, round + turn, signal, pings)).entries())
         times[index]?.push(...some);
     if (round === 0) continue;
     for (const [index, found] of transfers.entries())
-      figures[index]?.push({ ...found, rttMs: median(times[index] ?? []) });
+      figures[index]?.push(figuresOf(found, times[index] ?? []));
   }
   return figures;
+}
+
+function figuresOf(transfers: readonly Transfer[], times: readonly number[]): WayFigures {
+  const sum = (of: (one: Transfer) => number): number => transfers.reduce((total, one) => total + of(one), 0);
+  const bits = sum(({ bytes }) => bytes) * 8;
+  return {
+    mbits: bits / sum(({ seconds }) => seconds) / 1e6,
+    rttMs: median(times),
+    cpuMsPerGbit: (sum(({ cpuMs }) => cpuMs) * 1e9) / bits,
+    rssMiB: Math.max(...transfers.map(({ rssMiB }) => rssMiB)),
+  };
 }
 
 /** Beginning with one of them; the results are in the order of the ways. */

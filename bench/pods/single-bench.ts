@@ -22,8 +22,9 @@ const FLOORS: readonly [Place, Place] = [
   { cluster: 'home', namespace: 'null' },
   { cluster: 'foreign', namespace: tenantOf('null') },
 ];
-const FROM: Place = { cluster: 'home', namespace: 'agent' };
-const TO: Place = { cluster: 'foreign', namespace: tenantOf('agent') };
+type Program = 'agent' | 'before';
+const from = (program: Program): Place => ({ cluster: 'home', namespace: program });
+const to = (program: Program): Place => ({ cluster: 'foreign', namespace: tenantOf(program) });
 
 /** Milliseconds, in the order of their turns. */
 interface Times {
@@ -32,7 +33,7 @@ interface Times {
 }
 
 interface Round {
-  readonly agent: Times;
+  readonly programs: readonly { readonly name: Program; readonly times: Times }[];
   /** At home, and over there. */
   readonly floors: readonly [Times, Times];
 }
@@ -46,14 +47,16 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
     'One ConfigMap, Secret (1 KiB each), Service or EndpointSlice (100 endpoints) at a time is made at home, and then changed, while nothing ' +
     'else happens: how long until a watch over there shows it. ConfigMaps and Secrets travel by the rule `All`. The **floor** is the same ' +
     'object written and watched in a namespace of home that nobody copies, plus the same in a tenant over there, written with the same rights and ' +
-    'under the same policies: two hops, and no program between them. The three take turns, object by object.',
+    'under the same policies: two hops, and no program between them. All take turns, object by object.',
   parameters: { objects: 30, warmUp: 10 },
   limits: { warmUp: { least: 0 } },
-  run: async ({ parameters, rounds, say, nodeFlags }) => {
+  run: async ({ parameters, rounds, say, nodeFlags, before }) => {
+    const programs: Program[] = ['agent', ...(before === undefined ? [] : ['before' as const])];
     const bed = await Bed.up({
       name: 'bench-single',
       progress: say,
       nodeFlags,
+      before,
       network: true,
       reflection: [
         { resource: 'configmaps', policy: 'All' },
@@ -63,14 +66,15 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
     const peer = createClient(await parseKubeconfig(readFileSync(bed.tenantKubeconfig, 'utf8')));
     try {
       await bed.startAgent();
-      for (const { cluster, namespace } of [FROM, ...FLOORS])
+      if (before !== undefined) await bed.startBefore();
+      for (const { cluster, namespace } of [...programs.map(from), ...FLOORS])
         await bed.clients[cluster].create(services, service({ name: SERVICE, namespace }, 0));
       await bed.quiet();
       const results = new Map<SingleKind['name'], Round[]>(SINGLE_KINDS.map(({ name }) => [name, []]));
-      for (const kind of SINGLE_KINDS) await oneRound(bed, { peer, kind }, parameters.warmUp);
+      for (const kind of SINGLE_KINDS) await oneRound(bed, { peer, kind, programs }, parameters.warmUp);
       for (let round = 1; round <= rounds; round++) {
         for (const kind of SINGLE_KINDS) {
-          const found = await oneRound(bed, { peer, kind }, parameters.objects);
+          const found = await oneRound(bed, { peer, kind, programs }, parameters.objects);
           results.get(kind.name)?.push(found);
           say(`round ${round}, ${kind.name}: ${ratioOf(found).toFixed(2)} of the floor`);
         }
@@ -85,7 +89,7 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
 
 async function oneRound(
   bed: Bed,
-  { peer, kind }: { peer: KubeClient; kind: SingleKind },
+  { peer, kind, programs }: { peer: KubeClient; kind: SingleKind; programs: readonly Program[] },
   count: number,
 ): Promise<Round> {
   const { home } = bed.clients;
@@ -93,19 +97,24 @@ async function oneRound(
     client,
     make: (name, mark) => {
       const object = kind.make({ name, namespace: place.namespace }, mark);
-      return client === peer ? asCopy(object, FROM.namespace) : object;
+      return client === peer ? asCopy(object, from('agent').namespace) : object;
     },
     seenAs: shownAt === place ? (name) => name : kind.remoteName,
     watch: await MarkWatch.start(bed, kind, shownAt),
     times: { created: [], changed: [] },
   });
   const [here, there] = FLOORS;
-  const turns = [await turn(home, here), await turn(peer, there), await turn(home, FROM, TO)] as const;
+  const [first, second] = [await turn(home, here), await turn(peer, there)];
+  const mirrors: { name: Program; turn: Turn }[] = [];
+  for (const name of programs) mirrors.push({ name, turn: await turn(home, from(name), to(name)) });
+  const turns = [first, second, ...mirrors.map(({ turn: one }) => one)];
   try {
     for (let index = 0; index < count; index++)
       for (const each of turns) await once(kind, `single-${index}`, each);
-    const [first, second, agent] = turns;
-    return { agent: agent.times, floors: [first.times, second.times] };
+    return {
+      programs: mirrors.map(({ name, turn: { times } }) => ({ name, times })),
+      floors: [first.times, second.times],
+    };
   } finally {
     await Promise.all(turns.map(async ({ watch }) => watch.stop()));
   }
@@ -140,23 +149,27 @@ const STEPS = ['created', 'changed'] as const;
 const p50 = (times: readonly number[]): number => percentile(times, 0.5);
 const floorOf = ({ floors }: Round, step: keyof Times): number =>
   floors.reduce((sum, times) => sum + p50(times[step]), 0);
+const timesOf = ({ programs }: Round, name: Program): Times =>
+  programs.find((one) => one.name === name)?.times ?? { created: [], changed: [] };
 /** Of both steps together. */
 const ratioOf = (round: Round): number =>
-  STEPS.reduce((sum, step) => sum + p50(round.agent[step]), 0) /
+  STEPS.reduce((sum, step) => sum + p50(timesOf(round, 'agent')[step]), 0) /
   STEPS.reduce((sum, step) => sum + floorOf(round, step), 0);
 
 function foundOf(results: Results): Found {
   const measured = [...results].flatMap(([kind, rounds]) =>
     STEPS.flatMap((step): Measured[] => {
       const figure = (share: string): string => `${kind} ${step}, ms, ${share}`;
+      const names = rounds[0]?.programs.map(({ name }) => name) ?? [];
+      const of = (contender: Program, share: 'p50' | 'p99', quantile: number): Measured => ({
+        contender,
+        figure: figure(share),
+        values: rounds.map((round) => percentile(timesOf(round, contender)[step], quantile)),
+      });
       return [
-        { contender: 'agent', figure: figure('p50'), values: rounds.map(({ agent }) => p50(agent[step])) },
+        ...names.map((name) => of(name, 'p50', 0.5)),
         { contender: 'floor', figure: figure('p50'), values: rounds.map((round) => floorOf(round, step)) },
-        {
-          contender: 'agent',
-          figure: figure('p99'),
-          values: rounds.map(({ agent }) => percentile(agent[step], 0.99)),
-        },
+        ...names.map((name) => of(name, 'p99', 0.99)),
       ];
     }),
   );
