@@ -1,4 +1,6 @@
 /** P12: from what `tributary peer` writes to a virtual node that is Ready. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Bench, Found, Measured } from '../frame/bench.ts';
 import { cpuMs } from '../frame/process-figures.ts';
 import { median } from '../frame/statistics.ts';
@@ -11,6 +13,8 @@ interface Peered {
   readonly cpuMs: number;
 }
 
+/** A provider gives one peer ten tokens, and then one in so long; each peering takes one. */
+const TOKEN_MS = 10_000;
 const OURS = 'agent';
 type Results = ReadonlyMap<string, Peered[]>;
 
@@ -20,10 +24,10 @@ export const peeringBench: Bench<{ peerings: number }> = {
   what:
     'Two clusters that do not see each other on a LAN, with Tributary as one process in each (role `all`), and a policy that agrees ' +
     'to anyone. A ForeignCluster is made as `tributary peer` makes it; the steps are the times at which the API servers of both clusters tell of ' +
-    'them. Each round peers and unpeers several times; the value of a round is the median.',
+    'them. Each round peers and unpeers several times; the value of a round is the median. Before it all rest, since a provider bounds how many tokens a peer gets.',
   parameters: { peerings: 3 },
   problem: () => (process.getuid?.() === 0 ? undefined : 'networks of the clusters need root'),
-  run: async ({ parameters, rounds, say, before, nodeFlags }) => {
+  run: async ({ parameters, rounds, say, before, nodeFlags, signal }) => {
     const results = new Map<string, Peered[]>();
     const beds = new Map<string, PeeringBed>();
     try {
@@ -37,6 +41,7 @@ export const peeringBench: Bench<{ peerings: number }> = {
       // Warms up; not counted.
       for (const bed of beds.values()) await peerings(bed, 1);
       for (let round = 1; round <= rounds; round++) {
+        await sleep(parameters.peerings * TOKEN_MS, undefined, { signal });
         for (const [name, bed] of beds) {
           const all = await peerings(bed, parameters.peerings);
           results.get(name)?.push(...all);
