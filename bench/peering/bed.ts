@@ -14,6 +14,7 @@ import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../src/api/wire.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { ignoring } from '../../src/lib/errors.ts';
 import { auditOf } from '../frame/audit.ts';
 import { awaited } from '../../test/support/eventually.ts';
 
@@ -92,6 +93,7 @@ export class PeeringBed {
 
   /** What `tributary peer ENDPOINT --id ID --name milan` writes. */
   async ask(): Promise<void> {
+    await this.#forgetMilan();
     await this.clients.rome.create(foreignClusters, {
       metadata: { name: PEER },
       spec: { clusterID: this.#milan, endpoint: this.#endpoint, outgoing: 'Enabled', incoming: 'Disabled' },
@@ -101,7 +103,10 @@ export class PeeringBed {
   /** Ends the peering, and waits until nothing is left but what milan knows of rome. */
   async end(): Promise<void> {
     await this.clients.rome.delete(foreignClusters, { name: PEER });
-    await this.#gone('rome', foreignClusters);
+    await this.#until('the peering is over', async () => {
+      const { items } = await this.clients.rome.list(foreignClusters);
+      return items.every(({ metadata }) => metadata.name !== PEER);
+    });
     await this.#gone('rome', virtualNodes);
     await this.#gone('milan', peeringRequests);
     await this.#until('rome has no virtual node', async () => {
@@ -110,7 +115,17 @@ export class PeeringBed {
     });
   }
 
-  /** Of milan; milan does not dial. */
+  /** Milan knows rome from the last peering and dials it in the end, and rome makes a ForeignCluster of whoever is linked to it. */
+  async #forgetMilan(): Promise<void> {
+    await this.#until('rome knows nobody', async () => {
+      const { items } = await this.clients.rome.list(foreignClusters);
+      for (const { metadata } of items)
+        await this.clients.rome.delete(foreignClusters, metadata).catch(ignoring('NotFound'));
+      return items.length === 0;
+    });
+  }
+
+  /** Of milan. */
   get #endpoint(): string {
     const [, milan] = this.#processes;
     return milan?.endpoint ?? '';
