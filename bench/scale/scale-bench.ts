@@ -26,7 +26,8 @@ export const scaleBench: Bench<{ nodes: number; pods: number; seeds: number; res
   problem: ({ nodes, pods, seeds }) => {
     // Copies change and are deleted, one of each node in turn.
     const least = Math.ceil((nodes * (seeds + CHANGES)) / Math.min(...SHARES));
-    if (pods < least) return `${pods} pods are too few for ${seeds} seeds of ${nodes} nodes: at least ${least}`;
+    if (pods < least)
+      return `${pods} pods are too few for ${seeds} seeds of ${nodes} nodes: at least ${least}`;
     const problem = freeMemoryProblem(BASE_MIB + nodes * MIB_PER_AGENT + pods * MIB_PER_POD);
     return problem === undefined ? undefined : `${pods} pods do not fit: ${problem}`;
   },
