@@ -4,11 +4,15 @@
  * (https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota).
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cluster } from './cluster.ts';
 import { askEtcd, etcdOf } from './etcd-state.ts';
 
 const READY_TIMEOUT_MS = 60_000;
+/** By then a commit has been made, also on a slow machine. What fits into free pages makes no file longer. */
+const COMMIT_MS = 500;
+const POLL_MS = 10;
 const ROOM_BYTES = 4_194_304;
 const JUNK_BYTES = 524_288;
 /** Not below `/registry/`: no API server sees it. */
@@ -41,12 +45,18 @@ export async function fillEtcd(cluster: Cluster): Promise<FullEtcd> {
       );
     await etcd.waitFor('status', answers, { timeoutMs: READY_TIMEOUT_MS });
   };
-  await startWith([`--quota-backend-bytes=${Number(dbSize) + ROOM_BYTES}`]);
-  await fill(url);
+  const quota = Number(dbSize) + ROOM_BYTES;
+  await startWith([`--quota-backend-bytes=${quota}`]);
+  try {
+    await fill(url, quota);
+  } catch (error) {
+    await startWith([]);
+    throw error;
+  }
   return { makeRoom: async () => makeRoom(url), end: async () => startWith([]) };
 }
 
-async function fill(url: string): Promise<void> {
+async function fill(url: string, quota: number): Promise<void> {
   const most = (4 * ROOM_BYTES) / JUNK_BYTES;
   for (let n = 0; n < most; n += 1) {
     const body = { key: base64(`${JUNK}${n}`), value: randomBytes(JUNK_BYTES).toString('base64') };
@@ -56,8 +66,15 @@ async function fill(url: string): Promise<void> {
       if (IS_FULL.test(String(error))) return;
       throw error;
     }
+    if ((n + 1) * JUNK_BYTES >= ROOM_BYTES) await committed(url, quota);
   }
   throw new Error(`etcd at ${url} took ${most * JUNK_BYTES} bytes, and is not full: its quota was ignored`);
+}
+
+/** etcd compares its quota with what it has committed, which it does every 100 ms; a fast machine writes all junk before that. */
+async function committed(url: string, quota: number): Promise<void> {
+  const end = performance.now() + COMMIT_MS;
+  while (Number((await statusOf(url)).dbSize) < quota && performance.now() < end) await sleep(POLL_MS);
 }
 
 async function makeRoom(url: string): Promise<void> {

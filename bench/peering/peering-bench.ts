@@ -39,7 +39,7 @@ export const peeringBench: Bench<{ peerings: number }> = {
       await up(OURS);
       if (before !== undefined) await up('before', before);
       // Warms up; not counted.
-      for (const bed of beds.values()) await peerings(bed, 1);
+      for (const bed of beds.values()) await peered(bed);
       for (let round = 1; round <= rounds; round++) {
         await sleep(parameters.peerings * TOKEN_MS, undefined, { signal });
         for (const [name, bed] of beds) {
@@ -55,16 +55,22 @@ export const peeringBench: Bench<{ peerings: number }> = {
   },
 };
 
+async function peered(bed: PeeringBed): Promise<void> {
+  const watched = await Watched.start(bed);
+  await watched.peer(bed).finally(async () => watched.stop());
+}
+
+/** Of a bed that is peered; it is so afterwards, too. */
 async function peerings(bed: PeeringBed, count: number): Promise<Peered[]> {
   const all: Peered[] = [];
   const cpu = (): number => bed.pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
   const watched = await Watched.start(bed);
   try {
     for (let number = 0; number < count; number++) {
+      await bed.end();
       const cpuBefore = cpu();
       const timeline = await watched.peer(bed);
       all.push({ timeline: new Map(timeline), cpuMs: cpu() - cpuBefore });
-      await bed.end();
     }
   } finally {
     await watched.stop();
