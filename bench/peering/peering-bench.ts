@@ -57,7 +57,11 @@ export const peeringBench: Bench<{ peerings: number }> = {
 
 async function peered(bed: PeeringBed): Promise<void> {
   const watched = await Watched.start(bed);
-  await watched.peer(bed).finally(async () => watched.stop());
+  try {
+    await watched.peer(bed);
+  } finally {
+    await watched.stop();
+  }
 }
 
 /** Of a bed that is peered; it is so afterwards, too. */
