@@ -1,6 +1,7 @@
 /** docs/benchmarks.md and its plots, from a run. Pure. */
 import type { Goal, Parameters } from './bench.ts';
 import { isReached } from './goals.ts';
+import type { Machine } from './machine.ts';
 import { curvePlot, goalPlot } from './plot.ts';
 import { durationText, hasBefore, repeatCommand, roundsText, sizesNote } from './repeat.ts';
 import type { Done, Run } from './run.ts';
@@ -84,9 +85,16 @@ function repeatText(done: Done, defaults: Parameters): string {
   return `${command} Here \`before\` is ${done.before === undefined ? 'an older version' : `commit ${done.before}`}.`;
 }
 
-function factsText({ parameters, rounds, date, seconds, load }: Done): string {
+function factsText({ parameters, rounds, date, seconds, machine, load }: Done): string {
   const chosen = Object.entries(parameters).map(([key, value]) => `${key} ${value}`);
-  const facts = [date, roundsText(rounds), ...chosen, durationText(seconds), `load ${load} before`];
+  const facts = [
+    date,
+    machine.cpu,
+    roundsText(rounds),
+    ...chosen,
+    durationText(seconds),
+    `load ${load} before`,
+  ];
   return `${facts.join(', ')}.`;
 }
 
@@ -95,14 +103,16 @@ function timeText(benches: readonly Done[]): string {
   return `The ${benches.length} benchmarks below took ${durationText(seconds)} together; each says how long it took.`;
 }
 
-function machineText({ machine, version, benches, date }: Run): string {
-  const { cpu, cores, memoryGiB, kernel, node, kubernetes } = machine;
+function machineText({ version, benches, date }: Run): string {
   const dates = benches.length === 0 ? [date] : benches.map((one) => one.date).toSorted();
-  return (
-    `Measured ${daysText(dates)} with Tributary ${version} on ${cores} cores (${cpu}), ${memoryGiB} GiB, Linux ${kernel}, ` +
-    `Node.js ${node}, Kubernetes ${kubernetes}.`
-  );
+  const machines = new Set(benches.map(({ machine }) => machineName(machine)));
+  const places = machines.size > 1 ? `${machines.size} machines, of which each section names its own` : '';
+  const all = [...machines].join('; and on ');
+  return `Measured ${daysText(dates)} with Tributary ${version} on ${places === '' ? all : `${places}: on ${all}`}.`;
 }
+
+const machineName = ({ cpu, cores, memoryGiB, kernel, node, kubernetes }: Machine): string =>
+  `${cores} cores (${cpu}), ${memoryGiB} GiB, Linux ${kernel}, Node.js ${node}, Kubernetes ${kubernetes}`;
 
 function daysText(dates: readonly string[]): string {
   const [first, last] = [dates.at(0), dates.at(-1)];

@@ -17,6 +17,7 @@ export interface Done {
   /** Day, as in ISO 8601. */
   readonly date: string;
   readonly seconds: number;
+  readonly machine: Machine;
   /** The commit of the version before that took part, if one did and it was a checkout of git. */
   readonly before?: string | undefined;
   /** Load average of the last minute when it began. */
@@ -28,7 +29,6 @@ export interface Run {
   readonly version: string;
   /** Of its last benchmark. */
   readonly date: string;
-  readonly machine: Machine;
   readonly benches: readonly Done[];
 }
 
@@ -57,12 +57,8 @@ export function checkPossible(benches: readonly Bench[], changed: Parameters): v
 /** One after the other; one that fails ends the run. */
 export async function runAll(wanted: Wanted): Promise<Run> {
   const { benches, changed, rounds, before, others, nodeFlags, signal, say } = wanted;
-  let run: Run = {
-    version: VERSION,
-    date: today(),
-    machine: describeMachine(),
-    benches: [],
-  };
+  const machine = describeMachine();
+  let run: Run = { version: VERSION, date: today(), benches: [] };
   for (const bench of benches) {
     const { name, title, what } = bench;
     say(`\n${name}: ${title}`);
@@ -73,7 +69,7 @@ export async function runAll(wanted: Wanted): Promise<Run> {
     signal.throwIfAborted();
     const seconds = Math.round((performance.now() - began) / 1000);
     const commit = before !== undefined && hasBefore(found) ? commitOf(before) : undefined;
-    const facts = { name, title, what, parameters, rounds, date: today(), seconds, load };
+    const facts = { name, title, what, parameters, rounds, date: today(), seconds, machine, load };
     const done: Done = { ...facts, ...(commit !== undefined && { before: commit }), found };
     run = { ...run, date: done.date, benches: [...run.benches, done] };
     wanted.done(run);
@@ -94,10 +90,8 @@ export function readRuns(files: readonly string[]): Run {
   return rest.reduce(joined, first);
 }
 
-/** @throws if they are of different machines: figures side by side are of one */
+/** Figures side by side are of one benchmark, and so of one machine. */
 export function joined(run: Run, later: Run): Run {
-  const [one, other] = [JSON.stringify(run.machine), JSON.stringify(later.machine)];
-  if (one !== other) throw new Error(`these runs are of two machines: ${one} and ${other}`);
   const fresh = new Map(later.benches.map((bench) => [bench.name, bench]));
   const kept = run.benches.map((bench) => fresh.get(bench.name) ?? bench);
   const known = new Set(run.benches.map(({ name }) => name));

@@ -22,6 +22,7 @@ const done = (name: string, goals: Goal[]): Done => ({
   rounds: 3,
   date: '2026-01-01',
   seconds: 7,
+  machine,
   load: 0.5,
   found: {
     measured: [
@@ -48,7 +49,7 @@ const done = (name: string, goals: Goal[]): Done => ({
     ],
   },
 });
-const run = (...benches: Done[]): Run => ({ version: '0.1.0', date: '2026-01-01', machine, benches });
+const run = (...benches: Done[]): Run => ({ version: '0.1.0', date: '2026-01-01', benches });
 
 describe('goals', () => {
   test('are judged by the median of the rounds', () => {
@@ -94,15 +95,10 @@ test('a result with other parameters says for which ones its goals are meant', (
 });
 
 describe('runs', () => {
-  test('of one machine are joined; later figures take the place of earlier ones', () => {
+  test('are joined; later figures take the place of earlier ones', () => {
     const later = { ...done('a', []), seconds: 9 };
     const both = joined(run(done('a', []), done('b', [])), run(later, done('c', [])));
     expect(both.benches.map(({ name, seconds }) => `${name} ${seconds}`)).toEqual(['a 9', 'b 7', 'c 7']);
-  });
-
-  test('of two machines are not', () => {
-    const other = { ...run(), machine: { ...machine, cores: 4 } };
-    expect(() => joined(run(), other)).toThrow('these runs are of two machines');
   });
 });
 
@@ -125,6 +121,24 @@ describe('the document', () => {
     expect(markdown).toContain('![growth](benchmarks/burst-1.svg)');
   });
 
+  test('names the machine of each benchmark', () => {
+    const other = { ...done('idle', []), machine: { ...machine, cpu: 'another' } };
+    const of = (...benches: Done[]): string =>
+      documentsOf({
+        run: run(...benches),
+        introduction,
+        defaults: new Map([...defaults, ['idle', { pods: 10 }]]),
+        bounds: new Map(),
+      }).markdown;
+    const rest = '24 GiB, Linux 6.1, Node.js v26, Kubernetes v1.36';
+    expect(of(done('burst', []))).toContain(`Tributary 0.1.0 on 2 cores (a cpu), ${rest}.`);
+    const both = of(done('burst', []), other);
+    expect(both).toContain(
+      `on 2 machines, of which each section names its own: on 2 cores (a cpu), ${rest}; and on 2 cores (another), ${rest}.`,
+    );
+    expect(both).toContain('2026-01-01, another, 3 rounds');
+  });
+
   test('says how each benchmark is repeated, when it was measured, and how long that took', () => {
     const old = {
       ...done('burst', [goal({ atLeast: 0.95 })]),
@@ -142,7 +156,7 @@ describe('the document', () => {
       bounds: new Map(),
     });
     expect(markdown).toContain('Repeat it: `make bench BENCH=burst ROUNDS=1 SET=pods=10`.');
-    expect(markdown).toContain('2025-12-31, 1 round, pods 10, 1 h 1 min, load 0.5 before.');
+    expect(markdown).toContain('2025-12-31, a cpu, 1 round, pods 10, 1 h 1 min, load 0.5 before.');
     expect(markdown).toContain(
       'Goals are meant for the default parameters; here pods is 10 instead of 1000.',
     );
