@@ -13,8 +13,8 @@ interface Peered {
   readonly cpuMs: number;
 }
 
-/** A provider gives one peer ten tokens, and then one in so long; each peering takes one. */
-const TOKEN_MS = 10_000;
+/** A provider gives one peer ten tokens, and then one in ten seconds; a peering and its end take two. */
+const TOKEN_MS = 20_000;
 const OURS = 'agent';
 type Results = ReadonlyMap<string, Peered[]>;
 
