@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { MAX_OUTPUT } from './run.ts';
+
 const repository = join(import.meta.dirname, '..');
 
 /** A change of one source file, made before it is compiled. */
@@ -59,9 +61,6 @@ export function imageFlags(checkout: string = repository): string[] {
   return ['--max-old-space-size=256', '--max-semi-space-size=4', ...command.slice(1, -1)];
 }
 
-/** The manifests of a thousand tenants are some megabytes. */
-const MOST_BYTES = 256 * 1024 * 1024;
-
 /** Runs a program of the repository to its end, without the caller's cluster, and returns what it printed. */
 export function runToEnd(program: string, args: readonly string[], input = ''): string {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
@@ -69,7 +68,7 @@ export function runToEnd(program: string, args: readonly string[], input = ''): 
     encoding: 'utf8',
     input,
     env: programEnvironment(),
-    maxBuffer: MOST_BYTES,
+    maxBuffer: MAX_OUTPUT,
   });
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}${stdout}`);

@@ -22,7 +22,8 @@ export class RunError extends Error {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const MAX_OUTPUT = 64 * 1024 * 1024;
+/** Bytes: the manifests of hundreds of tenants are some megabytes. */
+export const MAX_OUTPUT: number = 64 * 1024 * 1024;
 
 /** Standard output; throws with standard error when the program fails. */
 export async function run(

@@ -105,10 +105,10 @@ function timeText(benches: readonly Done[]): string {
 
 function machineText({ version, benches, date }: Run): string {
   const dates = benches.length === 0 ? [date] : benches.map((one) => one.date).toSorted();
-  const machines = new Set(benches.map(({ machine }) => machineName(machine)));
-  const places = machines.size > 1 ? `${machines.size} machines, of which each section names its own` : '';
-  const all = [...machines].join('; and on ');
-  return `Measured ${daysText(dates)} with Tributary ${version} on ${places === '' ? all : `${places}: on ${all}`}.`;
+  const machines = [...new Set(benches.map(({ machine }) => machineName(machine)))];
+  const several = `${machines.length} machines, of which each section names its own: on `;
+  const where = `${machines.length > 1 ? several : ''}${machines.join('; and on ')}`;
+  return `Measured ${daysText(dates)} with Tributary ${version} on ${where}.`;
 }
 
 const machineName = ({ cpu, cores, memoryGiB, kernel, node, kubernetes }: Machine): string =>

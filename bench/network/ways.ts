@@ -201,19 +201,12 @@ export async function inTurns(
 ): Promise<WayFigures[][]> {
   const figures = ways.map((): WayFigures[] => []);
   for (let round = 0; round <= rounds; round += 1) {
-    const transfers = ways.map((): Transfer[] => []);
-    const times = ways.map((): number[] => []);
-    for (let turn = 0; turn < TRANSFER_TURNS; turn += 1)
-      for (const [index, one] of (
-        await each(ways, round + turn, signal, async (way) => transfer(way, seconds))
-      ).entries())
-        transfers[index]?.push(one);
-    for (let turn = 0; turn < PING_TURNS; turn += 1)
-      for (const [index, some] of (await each(ways, round + turn, signal, pings)).entries())
-        times[index]?.push(...some);
+    const from = { round, signal };
+    const transfers = await turns(ways, TRANSFER_TURNS, from, async (way) => transfer(way, seconds));
+    const times = await turns(ways, PING_TURNS, from, pings);
     if (round === 0) continue;
     for (const [index, found] of transfers.entries())
-      figures[index]?.push(figuresOf(found, times[index] ?? []));
+      figures[index]?.push(figuresOf(found, times[index]?.flat() ?? []));
   }
   return figures;
 }
@@ -229,18 +222,21 @@ function figuresOf(transfers: readonly Transfer[], times: readonly number[]): Wa
   };
 }
 
-/** Beginning with one of them; the results are in the order of the ways. */
-async function each<T>(
+/** So many looks at each way, in the order of the ways. */
+async function turns<T>(
   ways: readonly Way[],
-  first: number,
-  signal: AbortSignal,
+  count: number,
+  { round, signal }: { round: number; signal: AbortSignal },
   look: (way: Way) => Promise<T>,
-): Promise<T[]> {
-  const found = new Map<Way, T>();
-  const from = first % ways.length;
-  for (const way of [...ways.slice(from), ...ways.slice(0, from)]) {
-    signal.throwIfAborted();
-    found.set(way, await look(way));
+): Promise<T[][]> {
+  const found = ways.map((): T[] => []);
+  for (let turn = 0; turn < count; turn += 1) {
+    const first = (round + turn) % ways.length;
+    for (const index of [...ways.keys().drop(first), ...ways.keys().take(first)]) {
+      signal.throwIfAborted();
+      const way = ways[index];
+      if (way !== undefined) found[index]?.push(await look(way));
+    }
   }
-  return ways.map((way) => found.get(way) as T);
+  return found;
 }

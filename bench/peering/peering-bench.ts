@@ -24,7 +24,8 @@ export const peeringBench: Bench<{ peerings: number }> = {
   what:
     'Two clusters that do not see each other on a LAN, with Tributary as one process in each (role `all`), and a policy that agrees ' +
     'to anyone. A ForeignCluster is made as `tributary peer` makes it; the steps are the times at which the API servers of both clusters tell of ' +
-    'them. Each round peers and unpeers several times; the value of a round is the median. Before it all rest, since a provider bounds how many tokens a peer gets.',
+    'them. Each round peers and unpeers several times; the value of a round is the median. ' +
+    'Before it all rest, since a provider bounds how many tokens a peer gets.',
   parameters: { peerings: 3 },
   problem: () => (process.getuid?.() === 0 ? undefined : 'networks of the clusters need root'),
   run: async ({ parameters, rounds, say, before, nodeFlags, signal }) => {

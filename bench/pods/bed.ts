@@ -27,6 +27,12 @@ export type ClusterName = 'home' | 'foreign';
 /** A namespace at home whose pods one program runs in a tenant of the foreign cluster; its virtual node has the same name. */
 type MirrorName = string;
 
+/** Ours, and that of another checkout. */
+export type Version = 'agent' | 'before';
+/** Those that take part. @param before the other checkout */
+export const versionsOf = (before: string | undefined): readonly Version[] =>
+  before === undefined ? ['agent'] : ['agent', 'before'];
+
 export interface BedOptions {
   /** Of the lab. */
   readonly name: string;
@@ -152,7 +158,7 @@ export class Bed {
 
   /** The same, or the program of the other checkout in its place, started by the caller. @param nodeFlags further ones of Node.js */
   async restartable(
-    which: 'agent' | 'before',
+    which: Version,
     nodeFlags: readonly string[],
     node: MirrorName = 'agent',
   ): Promise<Restartable> {

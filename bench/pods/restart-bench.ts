@@ -5,7 +5,7 @@ import { type Bench, type Found, type Goal, inTurn, type Measured } from '../fra
 import { ratios } from '../frame/goals.ts';
 import type { Program } from '../frame/program.ts';
 import { startIdle } from '../frame/stall.ts';
-import { Bed, type Restartable, tenantOf } from './bed.ts';
+import { Bed, type Restartable, tenantOf, type Version, versionsOf } from './bed.ts';
 import type { Mirror } from './contender.ts';
 import { createMany } from './many-pods.ts';
 import { PodWatch } from './pod-watch.ts';
@@ -23,12 +23,10 @@ const PLACE = {
   tenant: tenantOf('agent'),
 } as const;
 
-type Name = 'agent' | 'before';
-
 interface Results {
   /** Without pods. */
-  readonly none: ReadonlyMap<Name, Restart>;
-  readonly full: ReadonlyMap<Name, readonly Restart[]>;
+  readonly none: ReadonlyMap<Version, Restart>;
+  readonly full: ReadonlyMap<Version, readonly Restart[]>;
   readonly rawMs: readonly number[];
 }
 
@@ -56,8 +54,8 @@ export const restartBench: Bench<{ pods: number; settle: number }> = {
       mostPods: pods + SPARE_PODS,
     });
     try {
-      const names = ['agent', ...(before === undefined ? [] : ['before' as const])] as const;
-      const programs = new Map<Name, Restartable>();
+      const names = versionsOf(before);
+      const programs = new Map<Version, Restartable>();
       for (const name of names) programs.set(name, await bed.restartable(name, probeFlags(bed)));
       const found = await measure(bed, programs, { pods, settle, rounds, say });
       return foundOf(found, pods);
@@ -70,7 +68,7 @@ export const restartBench: Bench<{ pods: number; settle: number }> = {
 /** The program that is started takes over from the one before, in the order of their turns. */
 async function measure(
   bed: Bed,
-  programs: ReadonlyMap<Name, Restartable>,
+  programs: ReadonlyMap<Version, Restartable>,
   {
     pods,
     settle,
@@ -78,8 +76,8 @@ async function measure(
     say,
   }: { pods: number; settle: number; rounds: number; say: (line: string) => void },
 ): Promise<Results> {
-  const none = new Map<Name, Restart>();
-  const full = new Map<Name, Restart[]>([...programs.keys()].map((name) => [name, []]));
+  const none = new Map<Version, Restart>();
+  const full = new Map<Version, Restart[]>([...programs.keys()].map((name) => [name, []]));
   const rawMs: number[] = [];
   const idle = startIdle(bed.lab.spec, stallFile(bed, IDLE));
   let running: Program | undefined;

@@ -8,7 +8,7 @@ import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
 import { percentile } from '../frame/statistics.ts';
-import { Bed, type ClusterName, tenantOf } from './bed.ts';
+import { Bed, type ClusterName, tenantOf, type Version, versionsOf } from './bed.ts';
 import { MarkWatch } from './mark-watch.ts';
 import { asCopy, service, SERVICE, SINGLE_KINDS, type SingleKind } from './single-objects.ts';
 
@@ -22,9 +22,8 @@ const FLOORS: readonly [Place, Place] = [
   { cluster: 'home', namespace: 'null' },
   { cluster: 'foreign', namespace: tenantOf('null') },
 ];
-type Program = 'agent' | 'before';
-const from = (program: Program): Place => ({ cluster: 'home', namespace: program });
-const to = (program: Program): Place => ({ cluster: 'foreign', namespace: tenantOf(program) });
+const from = (program: Version): Place => ({ cluster: 'home', namespace: program });
+const to = (program: Version): Place => ({ cluster: 'foreign', namespace: tenantOf(program) });
 
 /** Milliseconds, in the order of their turns. */
 interface Times {
@@ -33,7 +32,7 @@ interface Times {
 }
 
 interface Round {
-  readonly programs: readonly { readonly name: Program; readonly times: Times }[];
+  readonly programs: readonly { readonly name: Version; readonly times: Times }[];
   /** At home, and over there. */
   readonly floors: readonly [Times, Times];
 }
@@ -51,7 +50,7 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
   parameters: { objects: 30, warmUp: 10 },
   limits: { warmUp: { least: 0 } },
   run: async ({ parameters, rounds, say, nodeFlags, before }) => {
-    const programs: Program[] = ['agent', ...(before === undefined ? [] : ['before' as const])];
+    const programs = versionsOf(before);
     const bed = await Bed.up({
       name: 'bench-single',
       progress: say,
@@ -89,7 +88,7 @@ export const singleBench: Bench<{ objects: number; warmUp: number }> = {
 
 async function oneRound(
   bed: Bed,
-  { peer, kind, programs }: { peer: KubeClient; kind: SingleKind; programs: readonly Program[] },
+  { peer, kind, programs }: { peer: KubeClient; kind: SingleKind; programs: readonly Version[] },
   count: number,
 ): Promise<Round> {
   const { home } = bed.clients;
@@ -105,7 +104,7 @@ async function oneRound(
   });
   const [here, there] = FLOORS;
   const [first, second] = [await turn(home, here), await turn(peer, there)];
-  const mirrors: { name: Program; turn: Turn }[] = [];
+  const mirrors: { name: Version; turn: Turn }[] = [];
   for (const name of programs) mirrors.push({ name, turn: await turn(home, from(name), to(name)) });
   const turns = [first, second, ...mirrors.map(({ turn: one }) => one)];
   try {
@@ -149,7 +148,7 @@ const STEPS = ['created', 'changed'] as const;
 const p50 = (times: readonly number[]): number => percentile(times, 0.5);
 const floorOf = ({ floors }: Round, step: keyof Times): number =>
   floors.reduce((sum, times) => sum + p50(times[step]), 0);
-const timesOf = ({ programs }: Round, name: Program): Times =>
+const timesOf = ({ programs }: Round, name: Version): Times =>
   programs.find((one) => one.name === name)?.times ?? { created: [], changed: [] };
 /** Of both steps together. */
 const ratioOf = (round: Round): number =>
@@ -161,7 +160,7 @@ function foundOf(results: Results): Found {
     STEPS.flatMap((step): Measured[] => {
       const figure = (share: string): string => `${kind} ${step}, ms, ${share}`;
       const names = rounds[0]?.programs.map(({ name }) => name) ?? [];
-      const of = (contender: Program, share: 'p50' | 'p99', quantile: number): Measured => ({
+      const of = (contender: Version, share: 'p50' | 'p99', quantile: number): Measured => ({
         contender,
         figure: figure(share),
         values: rounds.map((round) => percentile(timesOf(round, contender)[step], quantile)),

@@ -91,9 +91,6 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
 /** Parts whose chain is found by a view: the view of the source for what arrives, of the destination for what leaves. */
 const DIRECTORIES: readonly PeerPart[] = ['from', 'dnat', 'access', 'mss', 'snat', 'sent', 'home'];
 
-const bySource = (part: PeerPart, before = ''): string[] => toPeer(part, 'saddr', before);
-const byDestination = (part: PeerPart, before = ''): string[] => toPeer(part, 'daddr', before);
-
 function baseChains({ link, port, network }: GatewayTableFacts, used: readonly PortSet[]): ChainConfig[] {
   const [arrives, leaves] = [`iifname "${link}"`, `oifname "${link}"`];
   const others = `iifname != "${link}" return`;
@@ -101,8 +98,12 @@ function baseChains({ link, port, network }: GatewayTableFacts, used: readonly P
   const between = (family: 4 | 6): string =>
     `${WORDS[family]} saddr @transit${family} ${WORDS[family]} daddr @transit${family} accept`;
   return [
-    { name: 'arrival', hook: HOOKS.arrival, rules: [others, ...bySource('from'), refuse(REFUSED_SOURCE)] },
-    { name: 'destination', hook: HOOKS.destination, rules: bySource('dnat', `${arrives} `) },
+    {
+      name: 'arrival',
+      hook: HOOKS.arrival,
+      rules: [others, ...toPeer('from', 'saddr'), refuse(REFUSED_SOURCE)],
+    },
+    { name: 'destination', hook: HOOKS.destination, rules: toPeer('dnat', 'saddr', `${arrives} `) },
     inputChain(others, answers, network.gatewayAddress),
     {
       name: 'forward',
@@ -113,7 +114,7 @@ function baseChains({ link, port, network }: GatewayTableFacts, used: readonly P
         `${leaves} ct direction original jump hosted`,
         others,
         answers,
-        ...bySource('access'),
+        ...toPeer('access', 'saddr'),
         refuse(REFUSED_SOURCE),
       ],
     },
@@ -122,7 +123,7 @@ function baseChains({ link, port, network }: GatewayTableFacts, used: readonly P
     { name: 'output', hook: HOOKS.output, rules: [`${leaves} udp sport ${port} ${refuse(REFUSED_LOOP)}`] },
     {
       name: 'segment',
-      rules: [...bySource('mss', `${arrives} `), ...byDestination('mss', `${leaves} `)],
+      rules: [...toPeer('mss', 'saddr', `${arrives} `), ...toPeer('mss', 'daddr', `${leaves} `)],
     },
     {
       name: 'hosted',
@@ -139,7 +140,7 @@ function baseChains({ link, port, network }: GatewayTableFacts, used: readonly P
         refuse(REFUSED_TRANSIT),
       ],
     },
-    { name: 'source', hook: HOOKS.source, rules: byDestination('snat', `${leaves} `) },
+    { name: 'source', hook: HOOKS.source, rules: toPeer('snat', 'daddr', `${leaves} `) },
     {
       name: 'departure',
       hook: HOOKS.departure,
@@ -147,7 +148,7 @@ function baseChains({ link, port, network }: GatewayTableFacts, used: readonly P
         `oifname != "${link}" return`,
         // A packet that conntrack does not follow is not translated either.
         `ct state invalid ${refuse(REFUSED_DEPARTURE)}`,
-        ...byDestination('sent'),
+        ...toPeer('sent', 'daddr'),
         refuse(REFUSED_DEPARTURE),
       ],
     },
@@ -156,7 +157,7 @@ function baseChains({ link, port, network }: GatewayTableFacts, used: readonly P
 
 /** To the host of the gateway: probes, and an API server that runs there. */
 function inputChain(others: string, answers: string, gateway: string): ChainConfig {
-  const rules = [others, answers, ...probes(gateway), ...bySource('api'), refuse(REFUSED_INPUT)];
+  const rules = [others, answers, ...probes(gateway), ...toPeer('api', 'saddr'), refuse(REFUSED_INPUT)];
   return { name: 'input', hook: HOOKS.input, rules };
 }
 
