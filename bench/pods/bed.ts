@@ -302,7 +302,7 @@ export class Bed {
     const where = ['--namespace', tenantOf(first), '--kubeconfig', foreign.kubeconfig];
     const kubeconfig = this.tributary('tenant-kubeconfig', '--peer', HOME_ID, ...where);
     writeFileSync(this.tenantKubeconfig, kubeconfig, { mode: 0o600 });
-    await this.#kinds('home');
+    for (const cluster of ['home', 'foreign'] as const) await this.#kinds(cluster);
     if (this.#options.network === true) await this.#joinNetworks();
     for (const name of this.#ours) {
       this.apply('home', list(virtualNode(name, kubeconfig, { ...this.#options, mostPods: this.#mostPods })));
@@ -327,7 +327,6 @@ export class Bed {
 
   /** The foreign cluster lets a peer write endpoints at addresses of its Tunnel, which its role `cluster` would have noted. */
   async #joinNetworks(): Promise<void> {
-    await this.#kinds('foreign');
     await joinNetworks(this.clients);
     const body = { metadata: { annotations: { [ANNOTATION_PEER_PREFIXES]: HOME_SEEN_AS } } };
     for (const name of this.#mirrors.map(tenantOf))

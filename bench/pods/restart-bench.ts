@@ -35,7 +35,7 @@ export const restartBench: Bench<{ pods: number; settle: number }> = {
   title: 'the agent begins anew, and nothing has changed',
   what:
     'All pods have run on one virtual node for some time (`settle`, seconds). The agent is stopped and started; it is done when it has reconciled every pod and no key waits. ' +
-    'The **raw list** reads the pods of both clusters with the same client, in pages, and drops them; the start of its process is not ' +
+    'The **raw list** reads the pods of both clusters with the same client, and drops them; the start of its process is not ' +
     'counted, that of the agent is. Writes are all that it has asked of both API servers since the start and for 30 s after, by their audit logs, without ' +
     'Leases and what says that the Node is Ready. The event loop is sampled every millisecond from when the program ' +
     'listens, so an idle one counts as about one; loading its code before that is a figure of its own. The **idle process** does nothing in the ' +

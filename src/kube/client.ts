@@ -22,8 +22,11 @@ export interface ListOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** Page size; the client follows `continue` by itself in `list`. */
-  limit?: number;
+  /**
+   * Page size; the client follows `continue` by itself. `whole`: all in one answer, which is read as it comes. API servers before 1.37
+   * look at all that follows for each page (kubernetes/kubernetes#140896), and end an answer that takes longer than a minute.
+   */
+  limit?: number | 'whole';
   resourceVersion?: string;
   resourceVersionMatch?: 'Exact' | 'NotOlderThan';
   /** Ask for `PartialObjectMetadata` only: no data leaves the API server. */
@@ -94,7 +97,10 @@ export interface KubeClient {
   get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
   /** Returns the objects of all pages. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ObjectList<T>>;
-  /** Returns the objects in parts of a page or less, in order; at least one part, for callers that must not hold all at once. */
+  /**
+   * Returns the objects in parts of a page or less, in order; at least one part, for callers that must not hold all at once.
+   * The last part has the list's version.
+   */
   pages<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): AsyncIterable<ObjectList<T>>;
   /** `body` needs metadata.name (or generateName) and, where namespaced, metadata.namespace. */
   create<T extends KubeObject>(

@@ -5,7 +5,7 @@ import { type Breath, breathOf } from '../lib/breath.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
 import { TributaryError, hasCode } from '../lib/errors.ts';
-import { collect } from './body.ts';
+import { collect, readError } from './body.ts';
 import type {
   CallOptions,
   KubeClient,
@@ -17,7 +17,8 @@ import type {
   WatchOptions,
 } from './client.ts';
 import type { Credentials } from './credentials.ts';
-import { namesOf, oneShape, parseAnswer, parseList } from './objects.ts';
+import { ListText } from './list-text.ts';
+import { type Page, itemsOf, namesOf, oneShape, pageOf, parseAnswer } from './objects.ts';
 import { PATCH_TYPES, acceptHeader, collectionPath, listQuery, nameOf, objectPath } from './paths.ts';
 import { parseStatus, statusError } from './status-error.ts';
 import { Transport, type TransportOptions, type TransportStats } from './transport.ts';
@@ -102,31 +103,53 @@ class JsonClient implements HttpClient {
     type: ResourceType<T>,
     options: ListOptions = {},
   ): AsyncGenerator<ObjectList<T>, void, undefined> {
-    const path = collectionPath(type, options.namespace);
-    const what = `list ${nameOf(type, { ...options })}`;
-    const limit = String(options.limit ?? PAGE_LIMIT);
     let next: string | undefined;
     do {
-      // A list that continues takes its version from the token; the server refuses a request that also names one.
-      const { resourceVersion: _version, resourceVersionMatch: _match, ...continued } = options;
-      const query =
-        next === undefined ? listQuery(options, { limit }) : listQuery(continued, { limit, continue: next });
-      const headers = { accept: acceptHeader(options, 'list') };
-      const body = await this.#unary({
-        method: 'GET',
-        path: path + query,
-        what,
-        headers,
-        signal: options.signal,
-      });
-      for (const page of parseList(type, body, what)) {
-        next = page.continue;
-        yield { resourceVersion: page.resourceVersion, items: page.items };
-        // Pages of several lists may come in one turn of the event loop. Asked once: workers may be due for long.
+      for await (const part of this.#parts(type, options, next)) {
+        next = part.continue;
+        yield { resourceVersion: part.resourceVersion, items: part.items };
+        // Parts of several lists may come in one turn of the event loop. Asked once: workers may be due for long.
         const rest = this.#breath.due();
         if (rest !== undefined) await rest;
       }
     } while (next !== undefined);
+  }
+
+  /** A page, or the whole list. The last part says whether there is more. */
+  async *#parts<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: ListOptions,
+    next: string | undefined,
+  ): AsyncGenerator<Page<T>, void, undefined> {
+    const what = `list ${nameOf(type, { ...options })}`;
+    const text = new ListText({ what, mostLength: this.#maxAnswerBytes });
+    for await (const chunk of this.#listed(type, options, next))
+      for (const items of text.add(chunk))
+        yield { resourceVersion: '', continue: undefined, items: itemsOf(type, items, what) };
+    yield pageOf(type, text.end(), what);
+  }
+
+  /** The body of a page. A whole list is read as it comes; a page is there before the caller works on it, which may take long. */
+  async *#listed<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: ListOptions,
+    next: string | undefined,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    const { limit = PAGE_LIMIT } = options;
+    // A list that continues takes its version from the token; the server refuses a request that also names one.
+    const { resourceVersion: _version, resourceVersionMatch: _match, ...continued } = options;
+    const size = limit === 'whole' ? {} : { limit: String(limit) };
+    const query =
+      next === undefined ? listQuery(options, size) : listQuery(continued, { ...size, continue: next });
+    const request = {
+      method: 'GET',
+      path: collectionPath(type, options.namespace) + query,
+      what: `list ${nameOf(type, { ...options })}`,
+      headers: { accept: acceptHeader(options, 'list') },
+      signal: options.signal,
+    };
+    if (limit === 'whole') yield* this.#stream(request);
+    else yield await this.#unary(request);
   }
 
   readonly create: KubeClient['create'] = async (type, body, options = {}) => {
@@ -216,11 +239,36 @@ class JsonClient implements HttpClient {
     return oneShape<T>(type, parseAnswer(await this.#unary(request), request.what));
   }
 
-  /** One call, whose answer it reads as a whole. Repeats it after 429, which says that the server has done nothing. */
+  /** One call, whose answer it reads as a whole. */
   async #unary(request: UnaryRequest): Promise<Buffer> {
+    return this.#patiently(request, async () => this.#once(request));
+  }
+
+  /** One call, whose answer is read as it comes; the time limit is for each piece of it. */
+  async *#stream(request: UnaryRequest): AsyncGenerator<Buffer, void, undefined> {
+    using deadline = startDeadline(this.#clock, this.#timeoutMs, request.what, request.signal);
+    const { body } = await this.#patiently(request, async () => {
+      deadline.restart();
+      return this.#answered(request, deadline.signal);
+    });
+    try {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        deadline.stopTimer();
+        yield chunk;
+        deadline.restart();
+      }
+    } catch (error) {
+      throw readError(error);
+    } finally {
+      body.destroy();
+    }
+  }
+
+  /** Repeats a call after 429, which says that the server has done nothing. */
+  async #patiently<R>(request: UnaryRequest, call: () => Promise<R>): Promise<R> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#once(request);
+        return await call();
       } catch (error) {
         const waitMs = request.path.endsWith('/eviction') ? undefined : patienceMs(error, attempt);
         if (waitMs === undefined) throw error;
@@ -233,8 +281,17 @@ class JsonClient implements HttpClient {
     return { baseMs: 100, capMs: 1000, random: this.#random };
   }
 
-  async #once({ method, path, what, headers, body, signal, guard }: UnaryRequest): Promise<Buffer> {
-    using deadline = startDeadline(this.#clock, this.#timeoutMs, what, signal);
+  async #once(request: UnaryRequest): Promise<Buffer> {
+    using deadline = startDeadline(this.#clock, this.#timeoutMs, request.what, request.signal);
+    const { body } = await this.#answered(request, deadline.signal);
+    return await collect(body, { maxBytes: this.#maxAnswerBytes, excess: 'throw' });
+  }
+
+  /** The head of an answer that says that all is well. */
+  async #answered(
+    { method, path, what, headers, body, guard }: UnaryRequest,
+    signal: AbortSignal,
+  ): Promise<RawResponse> {
     const response = await this.#transport.request({
       method,
       path,
@@ -244,11 +301,11 @@ class JsonClient implements HttpClient {
         ...headers,
       },
       body: body === undefined ? undefined : JSON.stringify(body),
-      signal: deadline.signal,
+      signal,
       guard,
     });
     if (response.status < 200 || response.status > 299) throw await this.#failure(response, what);
-    return await collect(response.body, { maxBytes: this.#maxAnswerBytes, excess: 'throw' });
+    return response;
   }
 
   async #failure(response: RawResponse, what: string): Promise<TributaryError> {

@@ -33,10 +33,7 @@ export interface InformerOptions<T extends KubeObject> {
    */
   packs?: boolean;
   random?: Random;
-  /**
-   * The rights to read may be granted only now. Before the first list, a refusal is then waited for, for a while: it is tried
-   * again soon, and counts neither as trouble nor for a warning.
-   */
+  /** The rights to read may come only now: before the first list, a refusal is tried again soon, and is no trouble for a while. */
   awaitsRights?: boolean;
   /** The name in logs and health; by default made of kind and namespace. */
   name?: string;
@@ -53,14 +50,14 @@ const EMPTY_LIST_MS = 20_000;
 const RELIST_INTERVAL_MS = 1000;
 
 /**
- * Holds all objects of one kind and keeps them true: lists in pages, then watches, and resumes the watch from the
+ * Holds all objects of one kind and keeps them true: lists, then watches, and resumes the watch from the
  * last version seen. Never gives up, never empties itself because of an error.
  *
  *     list ──ok──▶ watch ──closed, broken──▶ watch again from the last version (at once, or with backoff)
  *      ▲             └────410, contradiction, relist()────▶ list
  *      └─error, older than seen: backoff, the store stays as it is (see tellLostHistory for when it does not)
  *
- * A partial list (an error on a later page) changes nothing. An object that was deleted and created again under
+ * A partial list (one that breaks off) changes nothing. An object that was deleted and created again under
  * its name may arrive as one change with two different UIDs.
  */
 export class Informer<T extends KubeObject> implements Cache<T> {
@@ -287,10 +284,12 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     const wanted = this.#listsWanted;
     const beganAt = clock.monotonic();
     const goesBack = this.#mayGoBackUntil > this.#listsDone && wanted >= this.#mayGoBackUntil;
+    // Servers end an answer that takes longer than a minute: every second try comes in pages.
+    const size = this.#backoff.failures % 2 === 0 ? { limit: 'whole' as const } : {};
     let version = '';
     let isEmpty = true;
     // No resourceVersion: the most recent state, not whatever the server's cache holds.
-    for await (const page of client.pages(type, { ...list, signal })) {
+    for await (const page of client.pages(type, { ...size, ...list, signal })) {
       // Some at a time, so that never more is held than will be kept.
       for (const item of page.items) {
         const listed = this.#view.listed(item);

@@ -2,9 +2,8 @@ import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject, ObjectMeta } from '../api/wire.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import { type Fields, isFields } from '../lib/fields.ts';
-import { cutList } from './list-parts.ts';
 
-/** One page as the API server sends it, or some of its items. */
+/** One page as the API server sends it. */
 export interface Page<T> {
   resourceVersion: string;
   continue: string | undefined;
@@ -57,60 +56,33 @@ export function identityOf(metadata: ObjectMeta): ObjectMeta {
   return { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp };
 }
 
-/** A page in parts, so that whoever reads it can rest in between; at least one, which may be empty. */
-export function* parseList<T extends KubeObject>(
+/** A list, or what is left of it. */
+export function pageOf<T extends KubeObject>(type: ResourceType<T>, list: Fields, what: string): Page<T> {
+  const { metadata, items } = list;
+  // Some lists of Go programs are null where they are empty.
+  const raw = items === null ? [] : items;
+  if (!Array.isArray(raw) || !isFields(metadata)) {
+    throw new TributaryError('Unavailable', `${what}: the answer is not a list`);
+  }
+  const next = metadata['continue'];
+  const version = metadata['resourceVersion'];
+  return {
+    // Computed lists, such as metrics, have no version.
+    resourceVersion: typeof version === 'string' ? version : '',
+    continue: typeof next === 'string' && next !== '' ? next : undefined,
+    items: itemsOf(type, raw, what),
+  };
+}
+
+export const itemsOf = <T extends KubeObject>(
   type: ResourceType<T>,
-  body: Buffer,
+  raw: readonly unknown[],
   what: string,
-): Generator<Page<T>, void, undefined> {
-  for (const [{ metadata }, items] of rawParts(body.toString('utf8'), what)) {
-    // Some lists of Go programs are null where they are empty.
-    const raw = items === null ? [] : items;
-    if (!Array.isArray(raw) || !isFields(metadata)) {
-      throw new TributaryError('Unavailable', `${what}: the answer is not a list`);
-    }
-    const next = metadata['continue'];
-    const version = metadata['resourceVersion'];
-    yield {
-      // Computed lists, such as metrics, have no version.
-      resourceVersion: typeof version === 'string' ? version : '',
-      continue: typeof next === 'string' && next !== '' ? next : undefined,
-      items: raw.map((item: unknown) => {
-        if (!isObject(item)) throw new TributaryError('Unavailable', `${what}: an item is not an object`);
-        return oneShape(type, item);
-      }),
-    };
-  }
-}
-
-/** The list without its items, and some of these, again and again. What a wrong cut leaves is read from the whole. */
-function* rawParts(text: string, what: string): Generator<[head: Fields, items: unknown], void> {
-  const { head: headText, parts = [] } = cutList(text) ?? {};
-  const head = headText === undefined ? undefined : valueOf(headText);
-  let read = 0;
-  let isRead = isFields(head) && parts.length > 0;
-  for (const part of isRead ? parts : []) {
-    const items = valueOf(`[${part}]`);
-    isRead = Array.isArray(items);
-    if (!isRead) break;
-    read += (items as unknown[]).length;
-    yield [head as Fields, items];
-  }
-  if (isRead) return;
-  const whole = parse(text, what);
-  if (!isFields(whole)) throw new TributaryError('Unavailable', `${what}: the answer is not an object`);
-  const { items } = whole;
-  yield [whole, Array.isArray(items) ? items.slice(read) : items];
-}
-
-/** Undefined: it is not JSON. */
-function valueOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+): T[] =>
+  raw.map((item) => {
+    if (!isObject(item)) throw new TributaryError('Unavailable', `${what}: an item is not an object`);
+    return oneShape(type, item);
+  });
 
 /** Whether a value is an object with a name and a version, as everything stored has. */
 export function isObject(value: unknown): value is Fields & { metadata: Fields } {

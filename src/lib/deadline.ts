@@ -6,6 +6,8 @@ export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
   /** No more time limit; the parent's signal still counts. */
   stopTimer(): void;
+  /** The whole time again, from now. */
+  restart(): void;
 }
 
 /**
@@ -16,14 +18,20 @@ export interface Deadline extends Disposable {
 export function startDeadline(clock: Clock, ms: number, what: string, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
   const onParent = (): void => controller.abort(parent?.reason);
-  const cancel = clock.after(ms, () =>
-    controller.abort(new TributaryError('Unreachable', `${what}: no answer within ${Math.round(ms)} ms`)),
-  );
+  const start = (): (() => void) =>
+    clock.after(ms, () =>
+      controller.abort(new TributaryError('Unreachable', `${what}: no answer within ${Math.round(ms)} ms`)),
+    );
+  let cancel = start();
   if (parent?.aborted === true) onParent();
   else parent?.addEventListener('abort', onParent, { once: true });
   return {
     signal: controller.signal,
-    stopTimer: cancel,
+    stopTimer: () => cancel(),
+    restart() {
+      cancel();
+      cancel = start();
+    },
     [Symbol.dispose]() {
       cancel();
       parent?.removeEventListener('abort', onParent);

@@ -158,6 +158,23 @@ export function describeKubeClient({ client, namespace }: KubeClientContract): v
     await expect(client().get(configMaps, ref('held'))).rejects.toMatchObject(code('NotFound'));
   });
 
+  test('a whole list comes in one answer, in parts, the last of which has its version', async () => {
+    const names = Array.from({ length: 30 }, (_, index) => `whole-${index}`);
+    for (const name of names) {
+      const map = configMap(name, { text: 'x'.repeat(10_000) });
+      map.metadata.labels = { list: 'whole' };
+      await client().create(configMaps, map);
+    }
+    const options = { namespace: namespace(), labelSelector: 'list=whole', limit: 'whole' as const };
+    const parts = await Array.fromAsync(client().pages(configMaps, options));
+    expect(parts.length).toBeGreaterThan(2);
+    expect(parts.flatMap(({ items }) => items.map(({ metadata }) => metadata.name)).toSorted()).toEqual(
+      names.toSorted(),
+    );
+    expect(parts.at(-1)?.resourceVersion).toMatch(/^\d+$/u);
+    expect((await client().list(configMaps, options)).resourceVersion).toBe(parts.at(-1)?.resourceVersion);
+  });
+
   test('a list comes in pages of one snapshot', async () => {
     const names = Array.from({ length: 7 }, (_, index) => `page-${index}`);
     for (const name of names) {

@@ -49,7 +49,7 @@ export interface Fault {
   delayMs?: number;
   /** Answer a list with no items at the current version. */
   emptyList?: boolean;
-  /** Never answer. */
+  /** Never answer; with `body`: never end. */
   stall?: boolean;
   /** Answer these bytes with status 200 and end. */
   body?: string;
@@ -164,14 +164,15 @@ export class FakeApi {
       const body = parseBody(await text());
       const fault = this.#takeFault({ method, path, query, body }) ?? {};
       if (fault.delayMs !== undefined) await this.clock.sleep(fault.delayMs);
-      if (fault.stall === true) return;
+      if (fault.stall === true && fault.body === undefined) return;
       if (fault.status !== undefined) {
         const { status, message = `injected ${status}` } = fault;
         throw new ApiFailure(status, 'Fault', message, fault.headers);
       }
       this.#authenticate(headers['authorization']);
       if (fault.body !== undefined) {
-        response.end(fault.body);
+        if (fault.stall === true) response.write(fault.body);
+        else response.end(fault.body);
         return;
       }
       const accept = String(headers['accept'] ?? '');

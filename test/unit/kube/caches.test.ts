@@ -55,7 +55,7 @@ function move(name: string, team: string): void {
 
 const teamOf = (object: ConfigMap | undefined): string => object?.metadata.labels?.[TEAM] ?? '-';
 const names = (cache: Cache<ConfigMap>): string[] => [...cache.list()].map(({ metadata }) => metadata.name);
-const lists = (): number => server.count(/^GET .*configmaps\?(?!.*watch=true)/);
+const lists = (): number => server.count(/^GET .*configmaps(?!.*watch=true)/);
 const watches = (): number => server.count(/configmaps\?.*watch=true/);
 const watched = async (count = 1): Promise<void> =>
   eventually(`${count} watches`, () => server.watches.watchers.length === count);

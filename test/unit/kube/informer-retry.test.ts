@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
@@ -56,10 +56,37 @@ test('caches that are told that their server answers again wait neither for a re
   endFailures();
   await soon();
   const endSilence = server.fault({ delayMs: 1e9, times: Infinity });
-  const asked = server.count(/limit=/);
+  const asked = server.count(/^GET (?!.*watch=)/);
   informer.relist('as after a restore');
-  await clock.until('the list is asked for', () => server.count(/limit=/) > asked);
+  await clock.until('the list is asked for', () => server.count(/^GET (?!.*watch=)/) > asked);
   endSilence();
   await soon();
   await informer.stop();
+});
+
+describe('a whole list that breaks off', () => {
+  const isWhole = ({ query }: { query: URLSearchParams }): boolean =>
+    !query.has('watch') && !query.has('limit');
+  const begun = '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[';
+  const seed = (name: string): unknown => server.seed(configMaps, { metadata: { name, namespace: 'ns' } });
+  const wholes = (): number => server.count(/^GET (?!.*(watch|limit)=)/);
+
+  test.each([
+    ['ends too early', { body: begun }],
+    ['does not go on', { body: begun, stall: true }],
+  ])('since it %s: the next one comes in pages', async (_, fault) => {
+    seed('a');
+    server.fault({ match: isWhole, ...fault });
+    const list = { namespace: 'ns' };
+    const informer = new Informer<ConfigMap>({ client, type: configMaps, list, clock, log: silentLogger });
+    await clock.during('the informer starts', informer.start(new AbortController().signal));
+    expect(informer.size).toBe(1);
+    expect([wholes(), server.count(/^GET .*limit=/)]).toEqual([1, 1]);
+    // A watch that works ends the trouble.
+    seed('b');
+    await clock.until('it is seen', () => informer.size === 2);
+    informer.relist('test');
+    await clock.until('a whole one again', () => wholes() === 2);
+    await informer.stop();
+  });
 });

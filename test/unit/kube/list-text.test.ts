@@ -1,9 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 
 import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
-import { cutList } from '../../../src/kube/list-parts.ts';
-import { parseList } from '../../../src/kube/objects.ts';
+import { ListText } from '../../../src/kube/list-text.ts';
+import { itemsOf, pageOf } from '../../../src/kube/objects.ts';
 
 const METADATA = { resourceVersion: '7', continue: 'more' };
 
@@ -16,14 +16,24 @@ const many = (count: number): unknown[] =>
 const textOf = (items: unknown, more: object = {}): string =>
   JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: METADATA, items, ...more });
 
-function parsed(text: string): { items: ConfigMap[]; parts: number; resourceVersion: string; next: string } {
-  const parts = [...parseList(configMaps, Buffer.from(text), 'list maps')];
-  const [first] = parts;
+/** @param size of the pieces in which it comes; by default it comes in one */
+function parsed(
+  text: string,
+  size: number = Infinity,
+): { items: ConfigMap[]; parts: number; resourceVersion: string; next: string } {
+  const what = 'list maps';
+  const list = new ListText({ what, mostLength: 64 * 1024 * 1024 });
+  const parts: ConfigMap[][] = [];
+  const bytes = Buffer.from(text);
+  for (let from = 0; from < bytes.length; from += size)
+    for (const items of list.add(bytes.subarray(from, from + size)))
+      parts.push(itemsOf(configMaps, items, what));
+  const last = pageOf(configMaps, list.end(), what);
   return {
-    items: parts.flatMap(({ items }) => items),
-    parts: parts.length,
-    resourceVersion: first?.resourceVersion ?? '',
-    next: first?.continue ?? '',
+    items: [...parts.flat(), ...last.items],
+    parts: parts.length + 1,
+    resourceVersion: last.resourceVersion,
+    next: last.continue ?? '',
   };
 }
 
@@ -31,7 +41,7 @@ const whole = (items: readonly unknown[]): unknown[] =>
   items.map((item) => ({ apiVersion: 'v1', kind: 'ConfigMap', ...(item as object) }));
 
 describe('a list', () => {
-  it('that is long is parsed in parts, each of which says of which version it is', () => {
+  it('that is long is parsed in parts, the last of which says of which version it is', () => {
     const items = many(300);
     const found = parsed(textOf(items));
     expect(found.items).toStrictEqual(whole(items));
@@ -89,9 +99,29 @@ describe('a list', () => {
   });
 });
 
+describe('a list that comes in pieces', () => {
+  it.each([7, 1000, 65_536])('of %d bytes is as it was', (size) => {
+    const items = [...many(150), map('ö', { text: 'é€😀'.repeat(20_000) }), ...many(150)];
+    const found = parsed(textOf(items), size);
+    expect(found.items).toStrictEqual(whole(items));
+    expect(found.parts).toBeGreaterThan(3);
+  });
+
+  it('has an item that is longer than may be held', () => {
+    const list = new ListText({ what: 'list maps', mostLength: 100_000 });
+    const text = Buffer.from(textOf([map('a', { text: 'z'.repeat(200_000) })]));
+    const read = (): unknown => [...list.add(text.subarray(0, 90_000)), ...list.add(text.subarray(90_000))];
+    expect(read).toThrow('list maps: the answer has a part that is longer than 100000 characters');
+  });
+});
+
 it('is cut at no cost that grows with the square of its length', () => {
   const nested = Array.from({ length: 20_000 }, () => ({ metadata: { name: 'n' }, x: 'x'.repeat(100) }));
   const text = textOf([map('a', { list: nested })]);
-  expect(cutList(text)?.parts.length).toBeLessThan(text.length / 60_000);
-  expect(parsed(text).parts).toBe(1);
+  const parse = jest.spyOn(JSON, 'parse');
+  expect(parsed(text, 5000).parts).toBe(1);
+  const tried = parse.mock.calls.reduce((sum, [one]) => sum + one.length, 0);
+  parse.mockRestore();
+  // All tries together, and the whole once more.
+  expect(tried).toBeLessThan(3.5 * text.length);
 });
