@@ -1,8 +1,11 @@
 import type { Clock } from './clock.ts';
 import { Listeners } from './listeners.ts';
 
-/** Half of what a stall may last at most, since what follows the question counts, too. */
-const LONGEST_MS = 8;
+/**
+ * A round of the event loop has two such turns, what streams bring and those who rested; with what follows the last question, and a
+ * collection of garbage, they are a stall of some 20 ms.
+ */
+const LONGEST_MS = 4;
 
 interface Turn {
   readonly began: number;

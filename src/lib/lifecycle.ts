@@ -1,5 +1,7 @@
+import { breathOf } from './breath.ts';
 import type { Clock } from './clock.ts';
 import { errorMessage } from './errors.ts';
+import { Subscriptions } from './listeners.ts';
 import type { Logger } from './log.ts';
 
 /** Something with a life: constructed without side effects, started once, stopped once. */
@@ -24,6 +26,16 @@ export class Background {
   readonly stop = async (): Promise<void> => {
     this.#abort.abort(new Error('stopped'));
     await this.#running;
+  };
+}
+
+/** A component that subscribes when it is started, and ends that when it is stopped. */
+export function subscribing(name: string, subscribe: () => readonly (() => void)[]): Component {
+  const subscriptions = new Subscriptions();
+  return {
+    name,
+    start: () => subscriptions.add(...subscribe()),
+    stop: () => subscriptions.end(),
   };
 }
 
@@ -63,6 +75,7 @@ export class Lifecycle {
     const stopAll = (): void => this.#abort.abort(signal.reason);
     signal.addEventListener('abort', stopAll, { once: true });
     const { clock, log } = this.#options;
+    const breath = breathOf(clock);
     for (const component of this.#components) {
       signal.throwIfAborted();
       this.#current = component.name;
@@ -73,6 +86,9 @@ export class Lifecycle {
         component: component.name,
         ms: Math.round(clock.monotonic() - began),
       });
+      // Many that are ready at once would start in one turn of the event loop, and hold up those that run already.
+      const rest = breath.due();
+      if (rest !== undefined) await rest;
     }
     this.#current = undefined;
   }

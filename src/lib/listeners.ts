@@ -1,5 +1,3 @@
-import type { Component } from './lifecycle.ts';
-
 /** Those who are called back after a change, in the order in which they came. */
 export class Listeners<Args extends readonly unknown[] = []> {
   readonly #listeners = new Set<(...args: Args) => void>();
@@ -37,13 +35,3 @@ export const together =
   () => {
     for (const end of ends) end();
   };
-
-/** A component that subscribes when it is started, and ends that when it is stopped. */
-export function subscribing(name: string, subscribe: () => readonly (() => void)[]): Component {
-  const subscriptions = new Subscriptions();
-  return {
-    name,
-    start: () => subscriptions.add(...subscribe()),
-    stop: () => subscriptions.end(),
-  };
-}

@@ -7,8 +7,8 @@ import type { Cache } from '../../kube/cache.ts';
 import { Controller } from '../../kube/controller.ts';
 import { refOf } from '../../kube/store.ts';
 import { ignoring } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, subscribing } from '../../lib/listeners.ts';
+import { type Component, subscribing } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { HostingParts } from '../parts.ts';
 import { type HomeState, Heartbeat, type Pulse } from './heartbeat.ts';
 

@@ -7,8 +7,7 @@ import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { InformerOptions } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
-import { subscribing } from '../../lib/listeners.ts';
+import { type Component, subscribing } from '../../lib/lifecycle.ts';
 
 export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 'clock' | 'log' | 'random'> {
   namespace: string;

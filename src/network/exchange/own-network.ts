@@ -20,8 +20,8 @@ import type { InformerOptions } from '../../kube/informer.ts';
 import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, subscribing } from '../../lib/listeners.ts';
+import { type Component, subscribing } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import { formatPrefix, mergePrefixes, parsePrefix } from '../../lib/prefix.ts';
 import {
   composeOwn,

@@ -17,8 +17,8 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/errors.ts';
 import { LastWords } from '../../lib/last-words.ts';
-import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, subscribing } from '../../lib/listeners.ts';
+import { type Component, subscribing } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { DocumentChanges, ServicesDocument } from '../protocol/documents.ts';
 import {
   forgeEndpoints,

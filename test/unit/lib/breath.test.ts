@@ -9,9 +9,9 @@ test('work may go on for a while, and then rests until others have had their tur
   let now = 0;
   const breath = new Breath({ monotonic: () => now });
   expect(breath.due()).toBeUndefined();
-  now = 7;
+  now = 3;
   expect(breath.due()).toBeUndefined();
-  now = 8;
+  now = 4;
   const rest = breath.due();
   expect(rest).toBeDefined();
   let others = false;
@@ -26,7 +26,7 @@ test('workers who rest go on in their order, as many in a turn as it has time fo
   let now = 0;
   const breath = new Breath({ monotonic: () => now });
   expect(breath.due()).toBeUndefined();
-  now = 8;
+  now = 4;
   const wentOn: string[] = [];
   const work = async (name: string): Promise<void> => {
     for (let key = 1; key <= 2; key++) {
@@ -34,7 +34,7 @@ test('workers who rest go on in their order, as many in a turn as it has time fo
       // Before it has done what it does without waiting, nobody else goes on.
       for (let hop = 0; hop < 10; hop++) await Promise.resolve();
       wentOn.push(`${name}${key}`);
-      now += 4;
+      now += 2;
     }
   };
   const all = Promise.all(['a', 'b', 'c', 'd'].map(work));
@@ -51,7 +51,7 @@ test('walks go on before workers, and one worker in any case', async () => {
   let now = 0;
   const breath = new Breath({ monotonic: () => now });
   expect(breath.due()).toBeUndefined();
-  now = 8;
+  now = 4;
   const wentOn: string[] = [];
   const work = async (who: 'walk' | 'worker', steps: number, ms: number): Promise<void> => {
     for (let step = 1; step <= steps; step++) {
@@ -60,7 +60,7 @@ test('walks go on before workers, and one worker in any case', async () => {
       now += ms;
     }
   };
-  const all = Promise.all([work('worker', 2, 1), work('walk', 4, 4)]);
+  const all = Promise.all([work('worker', 2, 1), work('walk', 4, 2)]);
   const turns: string[] = [];
   for (let turn = 0; turn < 3; turn++) {
     await nextTurn();
@@ -76,14 +76,14 @@ test('it is told once of each turn in which somebody rests', async () => {
   const breath = new Breath({ monotonic: () => now });
   breath.onLong(() => (told += 1));
   void breath.due();
-  now = 8;
+  now = 4;
   const rest = breath.due();
   void breath.due();
   expect(told).toBe(1);
   await rest;
   void breath.due();
   expect(told).toBe(1);
-  now = 16;
+  now = 8;
   void breath.due();
   expect(told).toBe(2);
 });

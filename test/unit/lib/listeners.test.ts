@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { Listeners, subscribing, Subscriptions } from '../../../src/lib/listeners.ts';
+import { Listeners, Subscriptions } from '../../../src/lib/listeners.ts';
+import { subscribing } from '../../../src/lib/lifecycle.ts';
 
 test('each is told in turn, until it ends its subscription', () => {
   const heard: string[] = [];
