@@ -5,7 +5,7 @@ import { Listeners } from './listeners.ts';
  * A round of the event loop has two such turns, what streams bring and those who rested; with what follows the last question, and a
  * collection of garbage, they are a stall of some 20 ms.
  */
-const LONGEST_MS = 4;
+const LONGEST_MS = 3;
 
 interface Turn {
   readonly began: number;
