@@ -9,6 +9,8 @@ const LONGEST_MS = 3;
 
 interface Turn {
   readonly began: number;
+  /** Somebody rested in the one before. */
+  readonly goesOn: boolean;
   isLong: boolean;
   /** A worker has gone on in it. */
   isWorked: boolean;
@@ -36,7 +38,7 @@ export class Breath {
   #turn: Turn | undefined;
   readonly #resting: Readonly<Record<Who, (() => void)[]>> = { walk: [], worker: [] };
   readonly #long = new Listeners();
-  /** Calls back when a turn has lasted so long that somebody rests. */
+  /** Calls back when somebody rests in a turn, and rested in the one before: what takes two turns is long work. */
   readonly onLong: Listeners['add'] = this.#long.add;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -50,7 +52,7 @@ export class Breath {
     if (!isOver && (who === 'walk' || this.#resting.worker.length === 0)) return undefined;
     if (isOver && !turn.isLong) {
       turn.isLong = true;
-      this.#long.tell();
+      if (turn.goesOn) this.#long.tell();
     }
     return new Promise((resolve) => this.#resting[who].push(resolve));
   }
@@ -59,12 +61,12 @@ export class Breath {
     return this.#clock.monotonic() - began >= LONGEST_MS;
   }
 
-  #begin(): Turn {
+  #begin(goesOn = false): Turn {
     setImmediate(() => {
       this.#turn = undefined;
-      if (this.#resting.walk.length + this.#resting.worker.length > 0) this.#goOn(this.#begin());
+      if (this.#resting.walk.length + this.#resting.worker.length > 0) this.#goOn(this.#begin(true));
     });
-    return (this.#turn = { began: this.#clock.monotonic(), isLong: false, isWorked: false });
+    return (this.#turn = { began: this.#clock.monotonic(), goesOn, isLong: false, isWorked: false });
   }
 
   #goOn(turn: Turn): void {
