@@ -41,6 +41,9 @@ export interface HttpClient extends KubeClient {
 /** Page size. The answer is parsed in parts; larger ones are held in memory for longer. */
 const PAGE_LIMIT = 125;
 
+/** Time limits of a call that an answer may take which is read as it comes. API servers end theirs after two. */
+const STREAM_LIMITS = 4;
+
 /** How often a call is repeated after HTTP 429, and the longest the server may ask us to wait inside a call. */
 const PATIENCE = { attempts: 4, longestMs: 10_000, defaultMs: 1000 };
 
@@ -244,9 +247,11 @@ class JsonClient implements HttpClient {
     return this.#patiently(request, async () => this.#once(request));
   }
 
-  /** One call, whose answer is read as it comes; the time limit is for each piece of it. */
+  /** One call, whose answer is read as it comes; the time limit is for each piece of it, and a longer one for all of them. */
   async *#stream(request: UnaryRequest): AsyncGenerator<Buffer, void, undefined> {
-    using deadline = startDeadline(this.#clock, this.#timeoutMs, request.what, request.signal);
+    const { what, signal } = request;
+    using whole = startDeadline(this.#clock, STREAM_LIMITS * this.#timeoutMs, what, signal);
+    using deadline = startDeadline(this.#clock, this.#timeoutMs, what, whole.signal);
     const { body } = await this.#patiently(request, async () => {
       deadline.restart();
       return this.#answered(request, deadline.signal);

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe } from '@jest/globals';
-import { namespaces } from '../../../src/api/resources.ts';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { configMaps, namespaces } from '../../../src/api/resources.ts';
 import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
 import { describeKubeClient } from '../../contract/kube-client.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { fastClock } from '../../support/fast-clock.ts';
 import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
 
@@ -31,4 +33,28 @@ describe.each([
     await server.stop();
   });
   describeKubeClient({ client: () => client, namespace: () => 'contract' });
+});
+
+test('a whole list of which a little comes again and again is not read for ever', async () => {
+  const clock = new FakeClock();
+  const body = new Readable({ read: () => undefined });
+  const drip = (): void => {
+    body.push(' ');
+    clock.after(20_000, drip);
+  };
+  drip();
+  const client = createClient(new FakeApiServer().credentials(), {
+    clock,
+    carrier: {
+      request: async ({ signal }) => {
+        signal?.addEventListener('abort', () => body.destroy(signal.reason as Error));
+        return Promise.resolve({ status: 200, headers: {}, body });
+      },
+      stats: { connectionsOpened: 0, connectionsOpen: 0, streamsOpen: 0, bytesReceived: 0, bytesSent: 0 },
+      close: async () => Promise.resolve(),
+    },
+  });
+  const list = client.list(configMaps, { limit: 'whole' });
+  await expect(clock.during('the list ends', list)).rejects.toThrow('no answer within 120000 ms');
+  await client.close();
 });
