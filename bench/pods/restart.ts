@@ -27,8 +27,8 @@ export interface Restart {
 }
 
 const TIMEOUT_MS = 900_000;
-/** The program renders all its metrics for each look, and nobody scrapes more often than every few seconds. */
-const POLL_MS = 250;
+/** The program renders all its metrics for each look. What is told is late by a half of this. */
+const POLL_MS = 100;
 /** What is written late is written, too; and V8 gives back what the start took only after it has rested. */
 export const REST_MS = 30_000;
 const PROBED = 'agent';
