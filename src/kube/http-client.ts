@@ -124,35 +124,15 @@ class JsonClient implements HttpClient {
     options: ListOptions,
     next: string | undefined,
   ): AsyncGenerator<Page<T>, void, undefined> {
-    const what = `list ${nameOf(type, { ...options })}`;
+    const request = listRequest(type, options, next);
+    const { what } = request;
     const text = new ListText({ what, mostLength: this.#maxAnswerBytes });
-    for await (const chunk of this.#listed(type, options, next))
+    // A page is there before the caller works on it, which may take longer than an answer may.
+    const body = options.limit === 'whole' ? this.#stream(request) : [await this.#unary(request)];
+    for await (const chunk of body)
       for (const items of text.add(chunk))
         yield { resourceVersion: '', continue: undefined, items: itemsOf(type, items, what) };
     yield pageOf(type, text.end(), what);
-  }
-
-  /** The body of a page. A whole list is read as it comes; a page is there before the caller works on it, which may take long. */
-  async *#listed<T extends KubeObject>(
-    type: ResourceType<T>,
-    options: ListOptions,
-    next: string | undefined,
-  ): AsyncGenerator<Buffer, void, undefined> {
-    const { limit = PAGE_LIMIT } = options;
-    // A list that continues takes its version from the token; the server refuses a request that also names one.
-    const { resourceVersion: _version, resourceVersionMatch: _match, ...continued } = options;
-    const size = limit === 'whole' ? {} : { limit: String(limit) };
-    const query =
-      next === undefined ? listQuery(options, size) : listQuery(continued, { ...size, continue: next });
-    const request = {
-      method: 'GET',
-      path: collectionPath(type, options.namespace) + query,
-      what: `list ${nameOf(type, { ...options })}`,
-      headers: { accept: acceptHeader(options, 'list') },
-      signal: options.signal,
-    };
-    if (limit === 'whole') yield* this.#stream(request);
-    else yield await this.#unary(request);
   }
 
   readonly create: KubeClient['create'] = async (type, body, options = {}) => {
@@ -321,6 +301,27 @@ class JsonClient implements HttpClient {
       ...(typeof retryAfter === 'string' ? { retryAfter } : {}),
     });
   }
+}
+
+/** @param next the token of the page before */
+function listRequest(
+  type: ResourceType<KubeObject>,
+  options: ListOptions,
+  next: string | undefined,
+): UnaryRequest {
+  const { limit = PAGE_LIMIT } = options;
+  // A list that continues takes its version from the token; the server refuses a request that also names one.
+  const { resourceVersion: _version, resourceVersionMatch: _match, ...continued } = options;
+  const size = limit === 'whole' ? {} : { limit: String(limit) };
+  const query =
+    next === undefined ? listQuery(options, size) : listQuery(continued, { ...size, continue: next });
+  return {
+    method: 'GET',
+    path: collectionPath(type, options.namespace) + query,
+    what: `list ${nameOf(type, { ...options })}`,
+    headers: { accept: acceptHeader(options, 'list') },
+    signal: options.signal,
+  };
 }
 
 const sending = ({ signal, guard }: CallOptions): Pick<UnaryRequest, 'signal' | 'guard'> => ({

@@ -77,6 +77,9 @@ export class Lifecycle {
     const { clock, log } = this.#options;
     const breath = breathOf(clock);
     for (const component of this.#components) {
+      // Many that are ready at once would start in one turn of the event loop, and hold up those that run already.
+      const rest = breath.due();
+      if (rest !== undefined) await rest;
       signal.throwIfAborted();
       this.#current = component.name;
       this.#started.push(component);
@@ -86,9 +89,6 @@ export class Lifecycle {
         component: component.name,
         ms: Math.round(clock.monotonic() - began),
       });
-      // Many that are ready at once would start in one turn of the event loop, and hold up those that run already.
-      const rest = breath.due();
-      if (rest !== undefined) await rest;
     }
     this.#current = undefined;
   }

@@ -51,30 +51,30 @@ const hostPods = async (): Promise<OwnPod[]> => {
   );
 };
 
-/** While no node takes a pod, an upgrade waits for its gateway, however late the kill comes on a busy machine. */
-async function cordon(unschedulable: boolean): Promise<void> {
-  const nodes = await lab.cluster.api.get<{ items: { metadata: { name: string } }[] }>('/api/v1/nodes');
-  for (const { metadata } of nodes?.items ?? []) {
-    const body = { spec: { unschedulable } };
-    const path = `/api/v1/nodes/${metadata.name}`;
-    expect(await lab.cluster.api.call('PATCH', path, body, 'application/merge-patch+json')).toMatchObject({
-      status: 200,
-    });
-  }
-}
-
-/** Kills the program itself as soon as it has said this. */
+/** Kills the program by itself as soon as it has said this, before it does anything else: a signal from here comes late on a busy machine. */
 async function killedAfter(words: string, ...args: string[]): Promise<void> {
+  const kills = `const { stdout } = process, write = stdout.write.bind(stdout);
+    stdout.write = (text, ...more) => {
+      const isWritten = write(text, ...more);
+      if (String(text).includes(${JSON.stringify(words)})) process.kill(process.pid, 'SIGKILL');
+      return isWritten;
+    };`;
   const program = spawn(
     process.execPath,
-    [mainModule(), '--kubeconfig', lab.cluster.kubeconfig, 'upgrade', '--yes', ...args],
+    [
+      '--import',
+      `data:text/javascript,${encodeURIComponent(kills)}`,
+      mainModule(),
+      '--kubeconfig',
+      lab.cluster.kubeconfig,
+      'upgrade',
+      '--yes',
+      ...args,
+    ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   let said = '';
-  program.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-    if (said.includes(words)) program.kill('SIGKILL');
-  });
+  program.stdout.setEncoding('utf8').on('data', (text: string) => void (said += text));
   const [, signal] = (await once(program, 'exit')) as [number | null, string | null];
   expect({ signal, said }).toMatchObject({ signal: 'SIGKILL' });
 }
@@ -83,9 +83,7 @@ test('killed half-way, its pod still comes again, and it can be repeated', async
   const install = ['rome', '--image', 'tributary:1', '--one-process', 'true', '--yes'];
   expect(await run(installCommand, ...install)).toMatchObject({ code: 0, err: '' });
   expect(await level()).toBe('privileged');
-  await cordon(true);
   await killedAfter('rights, fences and Services', '--one-process', 'false');
-  await cordon(false);
   expect(await level()).toBe('privileged');
   for (const { metadata } of await hostPods()) {
     await lab.cluster.api.call('DELETE', `${SYSTEM_PODS}/${metadata.name}?gracePeriodSeconds=0`);
@@ -96,7 +94,7 @@ test('killed half-way, its pod still comes again, and it can be repeated', async
   const status = await run(statusCommand);
   expect(status.code).toBe(1);
   expect(status.out).toContain('was not finished');
-  expect(status.out).toMatch(/gateway +(missing|0\/1) +tributary-network/);
+  expect(status.out).toMatch(/gateway +missing +tributary-network/);
   const { code, err, out } = await run(upgradeCommand, '--yes');
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toContain('was not finished: going on with its values');

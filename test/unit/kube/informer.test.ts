@@ -27,6 +27,8 @@ afterEach(async () => {
   await server.stop();
 });
 
+const lists = (): number => server.count(/^GET (?!.*watch=)/);
+
 /** Full jitter with this source waits next to nothing, so that tests need no clock of their own. */
 const impatient = (): number => 0.001;
 
@@ -118,7 +120,7 @@ test('10,000 events with the watch closed after each 50: none lost, no second li
   }
   await clock.until('all events', () => seen === 10_000, 30_000);
   await agrees(informer);
-  expect(server.count(/^GET (?!.*watch=)/)).toBe(1);
+  expect(lists()).toBe(1);
   expect(server.count(/watch=true/)).toBeGreaterThanOrEqual(200);
 });
 
@@ -131,7 +133,7 @@ test('a watch that ends in mid-object is resumed before it', async () => {
   watcher?.end();
   change('a', { v: '2' });
   await agrees(informer);
-  expect(server.count(/^GET (?!.*watch=)/)).toBe(1);
+  expect(lists()).toBe(1);
 });
 
 test('a watch whose connection breaks is resumed without a list', async () => {
@@ -144,7 +146,7 @@ test('a watch whose connection breaks is resumed without a list', async () => {
     seed(`after-${round}`);
     await agrees(informer);
   }
-  expect(server.count(/^GET (?!.*watch=)/)).toBe(1);
+  expect(lists()).toBe(1);
 });
 
 test.each([
@@ -190,7 +192,7 @@ test('start waits for as long as the API server fails, and then succeeds', async
   const informer = await started();
   expect(informer.synced).toBe(true);
   expect(informer.size).toBe(1);
-  expect(server.count(/^GET (?!.*watch=)/)).toBe(6);
+  expect(lists()).toBe(6);
 });
 
 describe('rights that are being granted', () => {
@@ -252,7 +254,7 @@ test('a list of an older state than already seen is refused, the store stays', a
   informer.onChange((key) => changes.push(key));
   goBack();
   informer.relist('test');
-  await clock.until('refusals', () => server.count(/^GET (?!.*watch=)/) >= 4);
+  await clock.until('refusals', () => lists() >= 4);
   expect(view(informer.list())).toHaveLength(2);
   expect(informer.contact.error).toContain('older state');
   // The lagging server catches up.
@@ -290,7 +292,7 @@ test('replayed and duplicate events change nothing and are told to nobody', asyn
   await clock.until('b', () => informer.get('ns/b') !== undefined);
   expect(changes).toEqual(['ns/b']);
   expect(informer.get('ns/a')?.data).toEqual({ v: '2' });
-  expect(server.count(/^GET (?!.*watch=)/)).toBe(1);
+  expect(lists()).toBe(1);
 });
 
 test('an old event about a deleted object does not bring it back, but makes it look again', async () => {
@@ -302,7 +304,7 @@ test('an old event about a deleted object does not bring it back, but makes it l
   const changes: string[] = [];
   informer.onChange((key) => changes.push(key));
   server.watches.watchers[0]?.send('ADDED', dead);
-  await clock.until('a second list', () => server.count(/^GET (?!.*watch=)/) === 2);
+  await clock.until('a second list', () => lists() === 2);
   await clock.until('a watcher', () => server.watches.watchers.length === 1);
   expect(changes).toEqual([]);
   expect(informer.get('ns/dead')).toBeUndefined();
@@ -320,7 +322,7 @@ test('events out of order converge by a new list', async () => {
   seed('second');
   for (const [type, object] of held.toReversed()) send?.(type, object);
   await agrees(informer);
-  expect(server.count(/^GET (?!.*watch=)/)).toBe(2);
+  expect(lists()).toBe(2);
 });
 
 test('deleted and created again while nobody watched: one change with two UIDs', async () => {
@@ -352,7 +354,7 @@ test.each([
   await clock.until('the failure', () => failures === 1);
   seed('a');
   await agrees(informer);
-  expect(server.count(/^GET (?!.*watch=)/)).toBe(1);
+  expect(lists()).toBe(1);
 });
 
 test('a server that ends each watch at once is not stormed', async () => {
@@ -374,10 +376,10 @@ test('relist keeps the store meanwhile, and one asked for during a list brings a
   const informer = await started();
   const hold = server.fault({ match: ({ query }) => !query.has('watch'), delayMs: 50, times: Infinity });
   informer.relist('first');
-  await clock.until('the list is asked for', () => server.count(/^GET (?!.*watch=)/) === 2);
+  await clock.until('the list is asked for', () => lists() === 2);
   informer.relist('second');
   expect(informer.size).toBe(1);
-  await clock.until('a third list', () => server.count(/^GET (?!.*watch=)/) === 3);
+  await clock.until('a third list', () => lists() === 3);
   hold();
   await agrees(informer);
 });

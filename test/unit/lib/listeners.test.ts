@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 
 import { Listeners, Subscriptions } from '../../../src/lib/listeners.ts';
-import { subscribing } from '../../../src/lib/lifecycle.ts';
 
 test('each is told in turn, until it ends its subscription', () => {
   const heard: string[] = [];
@@ -27,17 +26,4 @@ test('subscriptions end once, all together', () => {
   subscriptions.add(() => ended.push('c'));
   subscriptions.end();
   expect(ended).toEqual(['a', 'b', 'c']);
-});
-
-test('a component subscribes when it starts, and ends that when it stops', async () => {
-  const listeners = new Listeners<[name: string]>();
-  const heard: string[] = [];
-  const component = subscribing('triggers', () => [listeners.add((name) => heard.push(name))]);
-  expect(component.name).toBe('triggers');
-  listeners.tell('before');
-  await component.start?.(new AbortController().signal);
-  listeners.tell('between');
-  await component.stop?.();
-  listeners.tell('after');
-  expect(heard).toEqual(['between']);
 });

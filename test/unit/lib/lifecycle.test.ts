@@ -1,0 +1,36 @@
+import { expect, test } from '@jest/globals';
+
+import { type Component, Lifecycle, subscribing } from '../../../src/lib/lifecycle.ts';
+import { Listeners } from '../../../src/lib/listeners.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+test('a component subscribes when it starts, and ends that when it stops', async () => {
+  const listeners = new Listeners<[name: string]>();
+  const heard: string[] = [];
+  const component = subscribing('triggers', () => [listeners.add((name) => heard.push(name))]);
+  expect(component.name).toBe('triggers');
+  listeners.tell('before');
+  await component.start?.(new AbortController().signal);
+  listeners.tell('between');
+  await component.stop?.();
+  listeners.tell('after');
+  expect(heard).toEqual(['between']);
+});
+
+test('components that are ready at once start in several turns of the event loop', async () => {
+  let now = 0;
+  const clock = Object.assign(new FakeClock(), { monotonic: () => now });
+  const seen: string[] = [];
+  const component = (name: string): Component => ({
+    name,
+    start: () => {
+      seen.push(name);
+      now += 10;
+    },
+  });
+  const lifecycle = new Lifecycle(['a', 'b'].map(component), { clock, log: silentLogger, stopDeadlineMs: 1 });
+  setImmediate(() => seen.push('others'));
+  await lifecycle.start(new AbortController().signal);
+  expect(seen).toEqual(['a', 'others', 'b']);
+});
