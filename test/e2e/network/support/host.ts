@@ -36,8 +36,7 @@ export async function snapshot(node: Node): Promise<Snapshot> {
   const lines = await Promise.all(
     Object.entries(parts).map(async ([part, command]) => {
       const text = await node.exec(['sh', '-c', command]);
-      return text
-        .split('\n')
+      return linesOf(text)
         .map((line) => masked(line))
         .filter((line) => line !== '' && !OF_PODS.test(line) && !OF_KUBE_PROXY.test(line))
         .map((line) => `${part}: ${line}`);
@@ -45,6 +44,17 @@ export async function snapshot(node: Node): Promise<Snapshot> {
   );
   return lines.flat().toSorted();
 }
+
+/** Each element of a set in a line of its own: nft lists prefixes in the order in which they were added. */
+const linesOf = (text: string): string[] =>
+  text
+    .replaceAll(/elements = \{([^}]*)\}/g, (_, elements: string) =>
+      elements
+        .split(',')
+        .map((element) => `element ${element.trim()}`)
+        .join('\n'),
+    )
+    .split('\n');
 
 /** Without counters, times, and numbers that the kernel assigns. */
 const masked = (line: string): string =>
@@ -74,7 +84,7 @@ export async function state(node: Node): Promise<Snapshot> {
     node.exec(['sh', '-c', look]),
     ...tables.map(async (list) => node.exec(['sh', '-c', `${list} 2>&1 || true`])),
   ]);
-  return [...network.split('\n').filter((line) => OURS.test(line)), ...listed.join('\n').split('\n')].map(
+  return [...network.split('\n').filter((line) => OURS.test(line)), ...linesOf(listed.join('\n'))].map(
     masked,
   );
 }
