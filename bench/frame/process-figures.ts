@@ -39,6 +39,13 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
+/** Time that all cores of the machine together had nothing to do since it started. */
+export function idleMs(): number {
+  const [, ...times] = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '').split(/\s+/);
+  // user, nice, system, idle, iowait: proc(5).
+  return (Number(times[3]) + Number(times[4])) * TICK_MS;
+}
+
 function kibibytes(status: string, field: string): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? Number.NaN);
 }

@@ -5,7 +5,15 @@ import { writes } from './api-requests.ts';
 import { Bed } from './bed.ts';
 import { burst, type Burst } from './burst.ts';
 import { mirrors, native, type Contender } from './contender.ts';
-import { type Figure, lifeRequestsOf, ownCpuMs, perPod, requestTable, type Results } from './report.ts';
+import {
+  type Figure,
+  lifeRequestsOf,
+  ownCpuMs,
+  ownEndingCpuMs,
+  perPod,
+  requestTable,
+  type Results,
+} from './report.ts';
 
 const FIGURES: readonly (readonly [figure: string, of: Figure, digits: number])[] = [
   ['pods/s until all are Ready', ({ readyPerSecond }) => readyPerSecond, 1],
@@ -14,6 +22,10 @@ const FIGURES: readonly (readonly [figure: string, of: Figure, digits: number])[
   ['writes of these', perPod((one) => writes(one.lifeRequests)), 2],
   ['control planes’ CPU ms per pod', perPod(({ controlPlaneCpuMs }) => controlPlaneCpuMs), 1],
   ['own CPU ms per pod', perPod(ownCpuMs), 2],
+  ['cores’ ms per pod without work', perPod(({ idleMs }) => idleMs[0]), 1],
+  ['control planes’ CPU ms per pod, its end', perPod(({ endingCpuMs }) => endingCpuMs), 1],
+  ['own CPU ms per pod, its end', perPod(ownEndingCpuMs), 2],
+  ['cores’ ms per pod without work, its end', perPod(({ idleMs }) => idleMs[1]), 1],
   ['private MiB before', ({ before }) => before?.privateMiB, 0],
   ['private MiB with all pods', ({ ready }) => ready?.privateMiB, 0],
   ['RSS MiB with all pods', ({ ready }) => ready?.rssMiB, 0],
@@ -27,7 +39,7 @@ export const burstBench: Bench<{ pods: number; warmUp: number }> = {
   what:
     'Two control planes, ten nodes of kwok in the foreign one. The **null mirror** is the least that a virtual node can do: one creation ' +
     'over there, one status at home, no checks, no retries (`bench/pods/null-mirror.ts`). **Native** is the same Deployment in the foreign ' +
-    'cluster alone. Own CPU is that of the process up to the last Ready pod.',
+    'cluster alone. Own CPU is that of the process: up to the last Ready pod, and from the Deployment’s deletion on.',
   parameters: { pods: 1_000, warmUp: 100 },
   limits: { warmUp: { least: 0 } },
   run: async ({ parameters, rounds, say, ...given }) => {

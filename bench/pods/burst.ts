@@ -4,7 +4,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { difference, requestCounts, type RequestCounts } from './api-requests.ts';
 import type { Bed } from './bed.ts';
 import { DEPLOYMENT, deployment, type Contender } from './contender.ts';
-import type { ProcessFigures } from '../frame/process-figures.ts';
+import { idleMs, type ProcessFigures } from '../frame/process-figures.ts';
 import { type PodListener, PodWatch } from './pod-watch.ts';
 
 export interface Burst {
@@ -18,9 +18,15 @@ export interface Burst {
   /** The same, until all were gone on both sides. */
   readonly lifeRequests: RequestCounts;
   readonly controlPlaneCpuMs: number;
+  /** The same, from the Deployment's deletion to the last pod gone. */
+  readonly endingCpuMs: number;
+  /** Time that cores had nothing to do: until all were Ready, and until all were gone. */
+  readonly idleMs: readonly [number, number];
   /** Figures of the contender's process: before, and when all pods were Ready and it was idle. */
   readonly before?: ProcessFigures;
   readonly ready?: ProcessFigures;
+  /** When all pods were gone. */
+  readonly gone?: ProcessFigures;
 }
 
 const TIMEOUT_MS = 300_000;
@@ -42,14 +48,17 @@ export async function burst(
     await bed.until(`${count} pods Ready (${contender.name})`, TIMEOUT_MS, () => counter.ready >= count);
     const readyPerSecond = (count * 1000) / counter.elapsedMs;
     const controlPlaneCpuMs = bed.controlPlaneCpuMs - before.controlPlaneCpuMs;
+    const readyIdleMs = idleMs() - before.idleMs;
     await systemClock.sleep(REST_MS);
     const after = await snapshot(bed, contender);
     await whenReady();
-    const began = performance.now();
+    const [began, endingFrom, idleFrom] = [performance.now(), bed.controlPlaneCpuMs, idleMs()];
     await remove(bed, contender);
     await bed.until('all pods gone', TIMEOUT_MS, () => watch.size === 0);
     await remoteGone(bed, contender);
     const gonePerSecond = (count * 1000) / (performance.now() - began);
+    const endingCpuMs = bed.controlPlaneCpuMs - endingFrom;
+    const goneIdleMs = idleMs() - idleFrom;
     await systemClock.sleep(REST_MS);
     const gone = await snapshot(bed, contender);
     return {
@@ -59,18 +68,25 @@ export async function burst(
       requests: difference(before.requests, after.requests),
       lifeRequests: difference(before.requests, gone.requests),
       controlPlaneCpuMs,
+      endingCpuMs,
+      idleMs: [readyIdleMs, goneIdleMs],
       ...(before.figures === undefined ? {} : { before: before.figures }),
       ...(after.figures === undefined ? {} : { ready: after.figures }),
+      ...(gone.figures === undefined ? {} : { gone: gone.figures }),
     };
   } finally {
     await watch.stop();
   }
 }
 
-async function snapshot(
-  bed: Bed,
-  { program }: Contender,
-): Promise<{ requests: RequestCounts; controlPlaneCpuMs: number; figures: ProcessFigures | undefined }> {
+interface Snapshot {
+  readonly requests: RequestCounts;
+  readonly controlPlaneCpuMs: number;
+  readonly idleMs: number;
+  readonly figures: ProcessFigures | undefined;
+}
+
+async function snapshot(bed: Bed, { program }: Contender): Promise<Snapshot> {
   const [home, foreign] = await Promise.all([
     requestCounts(bed.cluster('home').api),
     requestCounts(bed.cluster('foreign').api),
@@ -79,7 +95,12 @@ async function snapshot(
     ...[...home].map(([key, count]) => [`${key} (home)`, count] as const),
     ...[...foreign].map(([key, count]) => [`${key} (foreign)`, count] as const),
   ]);
-  return { requests, controlPlaneCpuMs: bed.controlPlaneCpuMs, figures: program?.figures };
+  return {
+    requests,
+    controlPlaneCpuMs: bed.controlPlaneCpuMs,
+    idleMs: idleMs(),
+    figures: program?.figures,
+  };
 }
 
 async function remove(bed: Bed, { cluster, namespace }: Contender): Promise<void> {

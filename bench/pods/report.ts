@@ -17,6 +17,10 @@ export const perPod =
 export const ownCpuMs: Figure = ({ before, ready }) =>
   before === undefined || ready === undefined ? undefined : ready.cpuMs - before.cpuMs;
 
+/** The same, from the Deployment's deletion on. */
+export const ownEndingCpuMs: Figure = ({ ready, gone }) =>
+  ready === undefined || gone === undefined ? undefined : gone.cpuMs - ready.cpuMs;
+
 /** From a pod's creation until it is gone on both sides. */
 export const lifeRequestsOf = ({ lifeRequests }: Burst): number =>
   [...lifeRequests.values()].reduce((sum, count) => sum + count, 0);
