@@ -88,12 +88,23 @@ export class Store<T extends KubeObject> {
     return this.#index(index).values();
   }
 
-  /** Returns the object that was there. @param held the same object, if it is to be held packed from the start */
-  set(key: string, object: T | undefined, held: Held<T> | undefined = object): T | undefined {
-    const previous = this.get(key);
+  /**
+   * Returns the object that was there.
+   *
+   * @param object undefined: it is gone
+   * @param options `held`: the same object, if it is to be held packed from the start. `previous`: what `get` has just returned, so that
+   *   it is not unpacked once more
+   */
+  set(
+    key: string,
+    object: T | undefined,
+    options: { held?: Held<T>; previous?: T | undefined } = {},
+  ): T | undefined {
+    const previous = 'previous' in options ? options.previous : this.get(key);
     this.#loose.delete(key);
-    if (object === undefined || held === undefined) this.#objects.delete(key);
+    if (object === undefined) this.#objects.delete(key);
     else {
+      const { held = object } = options;
       Object.freeze(object);
       this.#objects.set(key, held);
       if (!(held instanceof Packed)) this.#touch(key);

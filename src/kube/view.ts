@@ -29,6 +29,17 @@ type History = 'ours' | 'another' | 'lags';
 /** An object of a list, as it is to be held. */
 export type Listed<T extends KubeObject> = readonly [key: string, held: Held<T>];
 
+interface Change<T extends KubeObject> {
+  /** What the store holds. */
+  known: T | undefined;
+  /** What it is to hold; undefined: nothing any more. */
+  kept?: T | undefined;
+  /** The same, where it is packed already. */
+  held?: Held<T>;
+  /** The final state that a deletion carries. */
+  last?: T | undefined;
+}
+
 /**
  * Moves a store forward in the API server's history, and never back: knows the newest version seen and what
  * replayed, reordered and stale answers look like.
@@ -75,13 +86,10 @@ export class View<T extends KubeObject> {
   /** An object of a list, as it is to be held; undefined: it is not wanted. @param object ours alone, just read */
   listed(object: T): Listed<T> | undefined {
     const { packer, transform } = this.#options;
-    const kept = packer === undefined ? this.#prepared(object) : transform(object);
-    return kept && [keyOf(kept), packer?.pack(kept) ?? kept];
-  }
-
-  #prepared(object: T): T | undefined {
-    const kept = this.#options.transform(object);
-    return kept && this.#parts.join(kept, this.#options.store.get(keyOf(kept)));
+    const kept = transform(object);
+    if (kept === undefined) return undefined;
+    const key = keyOf(kept);
+    return [key, packer?.pack(kept) ?? this.#parts.join(kept, this.#options.store.get(key))];
   }
 
   /**
@@ -102,12 +110,12 @@ export class View<T extends KubeObject> {
   ): Generator<void, void> {
     const { store } = this.#options;
     const next = new Map(items);
-    for (const key of store.keys()) if (!next.has(key)) this.#set(key, undefined);
+    for (const key of store.keys()) if (!next.has(key)) this.#set(key, { known: store.get(key) });
     for (const [key, held] of next) {
       const object = unpacked(held);
       const known = store.get(key);
       if (!isAnew && known !== undefined && isSame(known, object)) continue;
-      this.#told(key, object, store.set(key, object, held));
+      this.#set(key, { known, kept: object, held });
       yield;
     }
     this.#version = version;
@@ -119,10 +127,15 @@ export class View<T extends KubeObject> {
     const order = compareResourceVersions(resourceVersion, this.#version ?? '');
     if (order !== undefined && order <= 0) return this.#outOfOrder(type, key, object);
     this.#version = resourceVersion;
-    const known = this.#options.store.get(key);
-    if (type !== 'DELETED') this.#set(key, object);
-    // The deletion of an object that has already been replaced under its name is no news.
-    else if (known?.metadata.uid === uid) this.#set(key, undefined, object);
+    const { store, transform } = this.#options;
+    const known = store.get(key);
+    if (type !== 'DELETED') {
+      const kept = transform(object);
+      this.#set(key, { known, kept: kept && this.#parts.join(kept, known) });
+    } else if (known?.metadata.uid === uid) {
+      // The deletion of an object that has already been replaced under its name is no news.
+      this.#set(key, { known, last: transform(object) });
+    }
     return 'applied';
   }
 
@@ -139,15 +152,9 @@ export class View<T extends KubeObject> {
     return type === 'DELETED' && known.metadata.uid !== uid ? 'replay' : 'contradiction';
   }
 
-  /** @param last the final state that a deletion carries */
-  #set(key: string, object: T | undefined, last?: T): void {
-    const kept = object && this.#prepared(object);
-    const previous = this.#options.store.set(key, kept);
-    this.#told(key, kept, previous && ((last && this.#options.transform(last)) ?? previous));
-  }
-
-  #told(key: string, kept: T | undefined, previous: T | undefined): void {
-    if (kept !== undefined || previous !== undefined) this.#options.notify(key, kept, previous);
+  #set(key: string, { known, kept, held, last }: Change<T>): void {
+    this.#options.store.set(key, kept, { previous: known, ...(held && { held }) });
+    if (kept !== undefined || known !== undefined) this.#options.notify(key, kept, known && (last ?? known));
   }
 }
 
