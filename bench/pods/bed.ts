@@ -6,6 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import yaml from 'yaml';
+
 import { binaries } from '../../lab/binaries.ts';
 import type { Cluster } from '../../lab/cluster.ts';
 import { Lab } from '../../lab/lab.ts';
@@ -304,8 +306,10 @@ export class Bed {
     writeFileSync(this.tenantKubeconfig, kubeconfig, { mode: 0o600 });
     for (const cluster of ['home', 'foreign'] as const) await this.#kinds(cluster);
     if (this.#options.network === true) await this.#joinNetworks();
+    // As role `cluster` writes one, which a person's would be for the parser of YAML.
+    const json = JSON.stringify(yaml.parse(kubeconfig));
     for (const name of this.#ours) {
-      this.apply('home', list(virtualNode(name, kubeconfig, { ...this.#options, mostPods: this.#mostPods })));
+      this.apply('home', list(virtualNode(name, json, { ...this.#options, mostPods: this.#mostPods })));
     }
     await this.#ready();
   }

@@ -166,9 +166,9 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     await inTurns(this.#breath, this.list(), work);
   }
 
-  /** The same with keys alone: nothing is unpacked for that. */
-  async eachKeyInTurns(work: (key: string) => void): Promise<void> {
-    await inTurns(this.#breath, this.keys(), work);
+  /** The same with keys alone, by default all: nothing is unpacked for that. */
+  async eachKeyInTurns(work: (key: string) => void, keys: Iterable<string> = this.keys()): Promise<void> {
+    await inTurns(this.#breath, keys, work);
   }
 
   /** The same with each value of an index and each key that has it. */

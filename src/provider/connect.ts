@@ -140,7 +140,11 @@ function connectTenants(provider: Wired): void {
       // At home most objects are referenced by nobody; over there each is a copy of ours.
       if (homePods.hasIndexed('references', key) || side === 'remote') controllers.reflect.add(key);
       else if (reflector.concerns(key)) controllers.reflect.addSlow(key);
-      for (const pod of homePods.keysByIndex('references', key)) controllers.pods.add(pod);
+      // A ConfigMap may be in thousands of pods.
+      void homePods.eachKeyInTurns(
+        (pod) => controllers.pods.add(pod),
+        homePods.keysByIndex('references', key),
+      );
     },
   });
 }

@@ -54,18 +54,22 @@ export class KubeletServer implements Component {
   readonly #connections = new Connections();
   readonly #streams: Streams;
   readonly #auth: KubeletAuth;
+  readonly #routes: ReturnType<typeof kubeletRoutes>;
   #server: Server | undefined;
   readonly #subscriptions = new Subscriptions();
   readonly #arrivals: Arrivals;
 
   constructor(options: KubeletServerOptions) {
-    const { nodeName, backend, reviews, clock, log, metrics, maxStreams = 512 } = options;
+    const { nodeName, backend, reviews, clock, log, metrics, maxStreams = 512, maxLogReads = 256 } = options;
     this.#options = options;
     this.#arrivals = new Arrivals({ clock, limits: ARRIVALS });
     const user = (socket: TLSSocket): ReturnType<Connections['user']> =>
       this.#connections.user(socket, clock.now());
     this.#auth = new KubeletAuth({ nodeName, clock, log, reviews, certificateUser: user });
     this.#streams = new Streams({ backend, auth: this.#auth, clock, log, metrics, maxStreams });
+    const logs = new ContainerLogs({ backend, clock, log, metrics, maxReads: maxLogReads });
+    // Here, for Express takes as long for its routes as a server takes for its certificates when it starts.
+    this.#routes = kubeletRoutes({ backend, auth: this.#auth, logs, log, metrics });
   }
 
   /** The port that is listened on; undefined unless started. */
@@ -75,19 +79,9 @@ export class KubeletServer implements Component {
 
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const {
-      backend,
-      clientAuthorities,
-      servingCertificate,
-      clock,
-      log,
-      metrics,
-      maxLogReads = 256,
-    } = this.#options;
-    const logs = new ContainerLogs({ backend, clock, log, metrics, maxReads: maxLogReads });
-    const app = kubeletRoutes({ backend, auth: this.#auth, logs, log, metrics });
+    const { clientAuthorities, servingCertificate, log } = this.#options;
     this.#connections.use(clientAuthorities.current());
-    const server = createServer({ ...this.#tls(), ...LIMITS }, app);
+    const server = createServer({ ...this.#tls(), ...LIMITS }, this.#routes);
     this.#server = server;
     this.#arrivals.guardHttps(server);
     server.on('secureConnection', (socket: TLSSocket) => this.#connections.secured(socket));
