@@ -306,7 +306,7 @@ export class Bed {
     writeFileSync(this.tenantKubeconfig, kubeconfig, { mode: 0o600 });
     for (const cluster of ['home', 'foreign'] as const) await this.#kinds(cluster);
     if (this.#options.network === true) await this.#joinNetworks();
-    // As role `cluster` writes one, which a person's would be for the parser of YAML.
+    // As role `cluster` writes it. One that a person makes is YAML, whose parser takes time and memory of its own.
     const json = JSON.stringify(yaml.parse(kubeconfig));
     for (const name of this.#ours) {
       this.apply('home', list(virtualNode(name, json, { ...this.#options, mostPods: this.#mostPods })));

@@ -68,7 +68,7 @@ export class KubeletServer implements Component {
     this.#auth = new KubeletAuth({ nodeName, clock, log, reviews, certificateUser: user });
     this.#streams = new Streams({ backend, auth: this.#auth, clock, log, metrics, maxStreams });
     const logs = new ContainerLogs({ backend, clock, log, metrics, maxReads: maxLogReads });
-    // Here, for Express takes as long for its routes as a server takes for its certificates when it starts.
+    // Not when the server starts: Express takes some milliseconds for the routes, and the certificates take as many.
     this.#routes = kubeletRoutes({ backend, auth: this.#auth, logs, log, metrics });
   }
 
