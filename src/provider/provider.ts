@@ -332,7 +332,7 @@ export class Provider {
       owner,
       isShared: owner !== this.#options.virtualNode.metadata.name,
       isNamed: (kind, namespace, object) => kind === 'Secret' && this.mirror.namesSecret(namespace, object),
-      wake: (keys) => keys.forEach((key) => this.controllers.pods.add(key)),
+      wake: (key) => this.controllers.pods.add(key),
     });
   }
 

@@ -30,7 +30,7 @@ interface ReflectorOptions extends CommonParts {
   /** Whether something else that travels names the object, such as an Ingress its certificate. */
   isNamed: (kind: ReferenceKind, homeNamespace: string, name: string) => boolean;
   /** Brings pods that wait for the object back into the queue. */
-  wake: (podKeys: string[]) => void;
+  wake: (podKey: string) => void;
 }
 
 /** `kind/homeNamespace/name`, the name as at home. */
@@ -392,6 +392,7 @@ export class Reflector {
   }
 
   #wakeUsers(key: ReflectionKey): void {
-    this.#options.wake([...this.#options.homePods.keysByIndex('references', key)]);
+    const { homePods, wake } = this.#options;
+    void homePods.eachKeyInTurns(wake, homePods.keysByIndex('references', key));
   }
 }
