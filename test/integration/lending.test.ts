@@ -113,6 +113,22 @@ async function quotaInForce(call: Caller, namespace: string): Promise<void> {
   });
 }
 
+const foreignDevice = pod('fpga', { 'example.com/fpga': '1' });
+/** An API server uses a policy some time after it has taken it. */
+async function policyInForce(call: Caller, namespace: string): Promise<void> {
+  await eventually('the policy of pods is in force', async () => {
+    const { status } = await call('POST', `${podsOf(namespace)}?dryRun=All`, foreignDevice);
+    return status === 422;
+  });
+}
+
+/** What nobody but its owner changes of a pod: a kubelet writes its status and thereby its version at any time. */
+async function asOrdered(namespace: string, name: string): Promise<object> {
+  const { metadata, spec } = await admin.get(pods, { namespace, name });
+  const { uid, labels, annotations, deletionTimestamp } = metadata;
+  return { uid, labels, annotations, deletionTimestamp, spec };
+}
+
 /** How often anybody has applied a ResourceQuota or a LimitRange, as the API server counts. */
 async function appliedBounds(): Promise<number> {
   const { body } = await lab.cluster.api.call('GET', '/metrics');
@@ -132,6 +148,7 @@ describe('a peer that is let in', () => {
     const call = await callerOf(rome);
     const tenant = rome.tenant();
     await quotaInForce(call, tenant);
+    await policyInForce(call, tenant);
 
     expect(await call('POST', podsOf(tenant), pod('one', { cpu: '3', memory: '1Gi' }))).toMatchObject({
       status: 201,
@@ -158,12 +175,12 @@ describe('a peer that is let in', () => {
     expect(
       await call('POST', podsOf(tenant), pod('gpu', { cpu: '1', 'example.com/gpu': '1' })),
     ).toMatchObject({ status: 201 });
-    const foreign = await call('POST', podsOf(tenant), pod('fpga', { 'example.com/fpga': '1' }));
+    const foreign = await call('POST', podsOf(tenant), foreignDevice);
     expect(foreign).toMatchObject({ status: 422 });
     expect(foreign.body).toContain('extended resources of the annotation');
 
     // The share shrinks: quota and offer follow, pods stay as they are.
-    const before = await admin.get(pods, { namespace: tenant, name: 'one' });
+    const before = await asOrdered(tenant, 'one');
     await world.changePolicy({ sharePercent: 20 });
     await eventually('the quota shrinks', async () => {
       const quota = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
@@ -173,7 +190,7 @@ describe('a peer that is let in', () => {
     await rome.accept();
     await eventually('the new contract', () => rome.told.grant?.contract?.text.includes('1600m') === true);
     expect(rome.told.grant).toMatchObject({ state: 'Active' });
-    expect(await admin.get(pods, { namespace: tenant, name: 'one' })).toEqual(before);
+    expect(await asOrdered(tenant, 'one')).toEqual(before);
 
     // Revoked: the very next request is refused.
     world.intent(rome.id, 'Disabled');
