@@ -1,6 +1,7 @@
 /** All benchmarks, in the order in which they run and are documented. */
 import type { Bench } from './frame/bench.ts';
 import { accessBench } from './access/access-bench.ts';
+import { agentsBench } from './agents/agents-bench.ts';
 import { idleBench } from './idle/idle-bench.ts';
 import { lanBench } from './lan/lan-bench.ts';
 import { linksBench } from './links/links-bench.ts';
@@ -32,6 +33,7 @@ export const BENCHES: readonly Bench[] = [
   accessBench,
   peeringBench,
   peersBench,
+  agentsBench,
   shapeBench,
   networkBench,
   outageBench,

@@ -14,6 +14,7 @@ import { Lab } from '../../lab/lab.ts';
 import { customResourceDefinitions } from '../../src/api/crd/index.ts';
 import { AGENT_OF_ALL, HOME_LEASE, LABEL_AGENT, LABEL_PROVIDER } from '../../src/api/names.ts';
 import { forgeManualTenant } from '../../src/hosting/tenants/manual-tenant.ts';
+import { present } from '../../src/lib/fields.ts';
 import { forgeKubeconfig, peerAccount } from '../../src/peering/tenant-kubeconfig.ts';
 import { Program } from '../frame/program.ts';
 
@@ -42,19 +43,20 @@ export class PeersBed {
     this.#nodeFlags = nodeFlags;
   }
 
-  /** With tenants for that many peers over there. */
+  /** With tenants for that many peers over there. `checkout`: whose program it is, if it is another one's. */
   static async up(options: {
     peers: number;
     nodeFlags: readonly string[];
+    checkout?: string | undefined;
     say: (line: string) => void;
   }): Promise<PeersBed> {
-    const { peers, nodeFlags, say } = options;
+    const { peers, nodeFlags, checkout, say } = options;
     const clusters = [{ name: 'home' }, { name: 'foreign', nodes: 1 }];
     const lab = await Lab.fresh({ name: 'bench-peers', workload: 'kwok', clusters, progress: say });
     try {
-      const main = compileProgram(join(lab.spec.dataDirectory, 'agent'));
+      const main = compileProgram(join(lab.spec.dataDirectory, 'agent'), present({ checkout }));
       const { kubectl } = await binaries(say, ['kubectl']);
-      const bed = new PeersBed(lab, main, kubectl, nodeFlags);
+      const bed = new PeersBed(lab, main, kubectl, [...imageFlags(checkout), ...nodeFlags]);
       await bed.#furnish(peers, say);
       return bed;
     } catch (error) {
@@ -130,7 +132,7 @@ export class PeersBed {
   #start(name: string, args: readonly string[]): Program {
     const program = Program.start(
       name,
-      [process.execPath, ...imageFlags(), ...this.#nodeFlags, this.#main, 'run', ...args],
+      [process.execPath, ...this.#nodeFlags, this.#main, 'run', ...args],
       this.lab.spec,
     );
     this.#programs.push(program);

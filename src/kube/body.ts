@@ -9,22 +9,40 @@ export interface CollectOptions {
 
 /** Reads the whole body, up to the limit. Afterwards the stream is closed. */
 export async function collect(body: Readable, { maxBytes, excess }: CollectOptions): Promise<Buffer> {
+  const { chunks, size } = await read(body, maxBytes);
+  if (size <= maxBytes) return Buffer.concat(chunks, size);
+  if (excess === 'cut') return Buffer.concat(chunks, maxBytes);
+  throw new TributaryError('Unavailable', `the answer is longer than ${maxBytes} bytes`);
+}
+
+/** A little more than the limit, if there is more. (The iterator of a stream would do, and costs half as much as all the rest of a request.) */
+async function read(body: Readable, maxBytes: number): Promise<{ chunks: Buffer[]; size: number }> {
   const chunks: Buffer[] = [];
   let size = 0;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  // It stays: an error nobody listens to would end the process.
+  body.on('error', reject);
+  body.once('end', resolve);
+  body.once('close', () => {
+    // An error with its stack is too dear to be made for nobody.
+    if (!body.readableEnded) reject(body.errored ?? new Error('the stream was closed before its end'));
+  });
+  body.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size <= maxBytes) return;
+    body.pause();
+    resolve();
+  });
+  if (body.destroyed) reject(body.errored ?? new Error('the stream is closed'));
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > maxBytes) break;
-    }
+    await promise;
   } catch (error) {
     throw readError(error);
   } finally {
     body.destroy();
   }
-  if (size <= maxBytes) return Buffer.concat(chunks);
-  if (excess === 'cut') return Buffer.concat(chunks, maxBytes);
-  throw new TributaryError('Unavailable', `the answer is longer than ${maxBytes} bytes`);
+  return { chunks, size };
 }
 
 /** Longer than any object an API server stores (etcd takes 1.5 MB). */

@@ -9,6 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { abortError } from '../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
+import { untilMomentMs } from '../lib/grid.ts';
 import type { RawResponse } from './client.ts';
 
 /** One request as it goes out: nothing is added below this level. */
@@ -201,11 +202,12 @@ export class Http2Connection {
   }
 
   /**
-   * Pings `pingIdleMs` after each answer. While an answer is due, received bytes are a sign of life as good, since
+   * Pings at most `pingIdleMs` after each answer. While an answer is due, received bytes are a sign of life as good, since
    * it may queue behind a burst of data.
    */
   #watchPulse(): void {
-    this.#cancelTimer = this.#options.clock.after(this.#options.pingIdleMs, () => {
+    const { clock, pingIdleMs } = this.#options;
+    this.#cancelTimer = clock.after(untilMomentMs(clock, pingIdleMs), () => {
       this.#options.onPulse(this);
       if (this.#session.destroyed) return;
       // Refused when too many pings are on their way; then the bytes alone decide.

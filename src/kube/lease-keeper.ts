@@ -1,8 +1,10 @@
 import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
 import { startDeadline } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
+import { untilMomentMs } from '../lib/grid.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import { Pause } from '../lib/pause.ts';
 import { type LeaseOptions, LeaseRecord } from './lease.ts';
 
 export interface LeaseKeeperOptions extends LeaseOptions {
@@ -26,12 +28,13 @@ export class LeaseKeeper implements Component {
   /** Does not give up the lease: the node is not gone just because its agent restarts. */
   readonly stop: Background['stop'] = this.#background.stop;
   #renewedAt = -Infinity;
-  #wake: (() => void) | undefined;
+  readonly #pause: Pause;
 
   constructor(options: LeaseKeeperOptions) {
     this.name = `lease ${options.namespace}/${options.name}`;
     this.#options = options;
     this.#record = new LeaseRecord(options);
+    this.#pause = new Pause(options.clock);
   }
 
   /** Monotonic ms of the last successful renewal. */
@@ -41,7 +44,7 @@ export class LeaseKeeper implements Component {
 
   /** What kept it from being renewed is over: the next turn is now. */
   wake(): void {
-    this.#wake?.();
+    this.#pause.end();
   }
 
   start(signal: AbortSignal): void {
@@ -55,10 +58,8 @@ export class LeaseKeeper implements Component {
     while (!signal.aborted) {
       const renewed = await this.#renew(signal, intervalMs);
       failures = renewed ? 0 : failures + 1;
-      const waitMs = failures === 1 ? spreadMs(intervalMs / 4, random) : intervalMs;
-      const woken = new AbortController();
-      this.#wake = () => woken.abort(new Error('renew now'));
-      await clock.sleep(waitMs, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+      const waitMs = failures === 1 ? spreadMs(intervalMs / 4, random) : untilMomentMs(clock, intervalMs);
+      await this.#pause.last(waitMs, signal);
     }
   }
 

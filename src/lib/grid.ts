@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts';
+
 /** Timers may fire so much before their time by another clock; what is due then must not wait for another point less. */
 const EARLY_MS = 10;
 
@@ -10,4 +12,15 @@ const EARLY_MS = 10;
  */
 export function onGridMs(nowMs: number, ms: number, gridMs: number): number {
   return Math.max(0, Math.floor((nowMs + ms + EARLY_MS) / gridMs) * gridMs - nowMs);
+}
+
+/** From one moment of a process to the next. Three are in the 10 s after which Leases are renewed. */
+const MOMENT_MS = 3_200;
+
+/**
+ * How long to wait for the last moment that comes within `ms`. In these moments a process does what it does for each of its peers again and
+ * again, so that it is woken for all of them together. What lasts less than from one moment to the next waits for none.
+ */
+export function untilMomentMs(clock: Pick<Clock, 'monotonic'>, ms: number): number {
+  return ms < MOMENT_MS ? ms : onGridMs(clock.monotonic(), ms, MOMENT_MS);
 }

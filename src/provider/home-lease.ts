@@ -10,7 +10,9 @@ import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
 import { errorMessage, hasCode, ignoring } from '../lib/errors.ts';
+import { untilMomentMs } from '../lib/grid.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
+import { Pause } from '../lib/pause.ts';
 
 export interface HomeLeaseOptions extends Basics {
   foreign: KubeClient;
@@ -51,7 +53,7 @@ export class HomeLease implements Component {
   readonly #background = new Background();
   /** Lets the Lease expire by itself: an update of the agent is no absence. */
   readonly stop: Background['stop'] = this.#background.stop;
-  #wake: (() => void) | undefined;
+  readonly #pause: Pause;
   /** As last read or written. */
   #known: Lease | undefined;
   /** How far its renewals have come, as last read or written, here or by an earlier process. */
@@ -64,6 +66,7 @@ export class HomeLease implements Component {
   constructor(options: HomeLeaseOptions) {
     this.#options = options;
     this.#return = new HomeReturn(options.clock);
+    this.#pause = new Pause(options.clock);
   }
 
   /** For how long the loss of a remote pod is not to be believed yet: the guardian may be making it anew. */
@@ -79,23 +82,13 @@ export class HomeLease implements Component {
   /** To be called when it may now be possible to find or renew the Lease. */
   wake(): void {
     this.#looks = 0;
-    this.#wake?.();
+    this.#pause.end();
   }
 
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.#turn(signal);
-      await this.#pause(waitMs, signal);
-    }
-  }
-
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    this.#wake = () => woken.abort(new Error('renew now'));
-    try {
-      await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
-    } catch {
-      // Woken or stopped: either way the loop decides.
+      await this.#pause.last(waitMs, signal);
     }
   }
 
@@ -110,7 +103,7 @@ export class HomeLease implements Component {
       this.#failures = 0;
       if (lease !== undefined) {
         this.#options.onRenewed?.();
-        return Math.min(INTERVAL_MS, durationMs(lease) / 3);
+        return untilMomentMs(clock, Math.min(INTERVAL_MS, durationMs(lease) / 3));
       }
       this.#return.unguarded();
       return spreadMs(Math.min(SLOWEST_LOOK_MS, FIRST_LOOK_MS * 2 ** Math.min(this.#looks++, 10)), random);

@@ -1,6 +1,7 @@
 import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
+import { Pause } from '../../lib/pause.ts';
 import type { BorrowingSide, LendingSide, NetworkSide, PeerIdentity, ServicesSide } from '../ports.ts';
 import { DOCUMENT_KINDS, type DocumentChanges } from '../protocol/documents.ts';
 import type { DocumentPaces } from './document-paces.ts';
@@ -54,13 +55,14 @@ export class Delivery {
   #waiting: DocumentChanges = {};
   #acknowledges: Acknowledge[] = [];
   #running: Promise<void> | undefined;
-  #wake: (() => void) | undefined;
+  readonly #pause: Pause;
   #lastProblem: string | undefined;
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    const { random } = options;
+    const { clock, random } = options;
     this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random });
+    this.#pause = new Pause(clock);
   }
 
   get isIdle(): boolean {
@@ -73,7 +75,7 @@ export class Delivery {
     this.#acknowledges.push(acknowledge);
     // Each link waits for one at most; of a peer that comes back faster than we work, the old links are gone.
     if (this.#acknowledges.length > MAX_ACKNOWLEDGES) this.#acknowledges.shift();
-    this.#wake?.();
+    this.#pause.end();
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
       idle();
@@ -101,7 +103,7 @@ export class Delivery {
       const hasFailed = Object.keys(again).length > 0;
       if (!hasFailed) this.#backoff.reset();
       const pauseMs = Math.min(waitMs, hasFailed ? MIN_RETRY_MS + this.#backoff.next() : Infinity);
-      if (pauseMs < Infinity) await this.#pause(pauseMs, signal);
+      if (pauseMs < Infinity && this.#acknowledges.length === 0) await this.#pause.last(pauseMs, signal);
     }
   }
 
@@ -150,19 +152,6 @@ export class Delivery {
       this.#options.log.warn('a peer sent what cannot be used', { problem });
     }
     this.#lastProblem = problem;
-  }
-
-  async #pause(forMs: number, signal: AbortSignal): Promise<void> {
-    if (this.#acknowledges.length > 0) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    const cancel = this.#options.clock.after(forMs, resolve);
-    const stop = (): void => resolve();
-    signal.addEventListener('abort', stop, { once: true });
-    await promise;
-    cancel();
-    signal.removeEventListener('abort', stop);
-    this.#wake = undefined;
   }
 }
 

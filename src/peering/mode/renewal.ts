@@ -3,6 +3,7 @@ import type { Basics } from '../../lib/basics.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
+import { Pause } from '../../lib/pause.ts';
 import type { PeerLinks } from '../ports.ts';
 import type { RenewParams, RenewResult } from '../protocol/documents.ts';
 
@@ -53,22 +54,23 @@ export class FenceRenewal implements Component {
   #held: Held | undefined;
   /** By when all that was shown so far has ended, monotonic. */
   #endsMs = -Infinity;
-  #wake: (() => void) | undefined;
+  readonly #pause: Pause;
 
   constructor(options: RenewalOptions) {
     this.#options = options;
     this.#startedMs = options.clock.monotonic();
+    this.#pause = new Pause(options.clock);
   }
 
   start(): void {
     this.#background.run(async (signal) => {
-      while (!signal.aborted) await this.#pause(await this.#turn(signal), signal);
+      while (!signal.aborted) await this.#pause.last(await this.#turn(signal), signal);
     });
   }
 
   /** To be called when `wanted` may answer otherwise. */
   wake(): void {
-    this.#wake?.();
+    this.#pause.end();
   }
 
   /** What that cluster holds itself to, by its own last word in this process. */
@@ -128,15 +130,5 @@ export class FenceRenewal implements Component {
     this.#held = held;
     const said = (one: Held | undefined): unknown => one && [one.clusterID, one.isHeld, one.terms];
     if (!deepEqual(said(before), said(held))) this.#options.changed();
-  }
-
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    this.#wake = () => woken.abort(new Error('look now'));
-    try {
-      await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
-    } catch {
-      // Woken or stopped: either way the loop decides.
-    }
   }
 }

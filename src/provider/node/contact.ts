@@ -4,8 +4,10 @@ import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { readText } from '../../kube/read-text.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
+import { untilMomentMs } from '../../lib/grid.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
+import { Pause } from '../../lib/pause.ts';
 import { Silence } from './silence.ts';
 
 export type ContactReason = (typeof VIRTUAL_NODE_REASONS)[keyof typeof VIRTUAL_NODE_REASONS];
@@ -38,11 +40,16 @@ interface ContactOptions extends Basics {
  * within 5 s after the time of grace. Between two renewals of the home's Lease, which are answers too, two probes are enough.
  */
 const PROBE_EVERY_MS = 3_400;
+/** A probe comes a little after the moment in which Leases are renewed, since the answer to a renewal puts it off. */
+const AFTER_RENEWALS_MS = 180;
 const PROBE_IN_GRACE_MS = 1_000;
 const PROBE_WHEN_AWAY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** The probe after the time of grace, which decides, gets so long; none begins within so long before it. */
 const LEAST_TIMEOUT_MS = 1_000;
+
+/** Need not exist. To look for one name costs a server less than to begin a list, and the answer is short. */
+const PROBED_POD = 'tributary-probe';
 
 const NO_ANSWER = 'the foreign API server has not answered in time';
 
@@ -93,13 +100,14 @@ export class ForeignContact implements Component {
   #failure: { error: unknown } | undefined;
   readonly #background = new Background();
   readonly stop: Background['stop'] = this.#background.stop;
-  #wake: (() => void) | undefined;
+  readonly #pause: Pause;
   /** Why the present pause has ended early. */
   #woken: 'asked' | 'answered' | undefined;
 
   constructor(options: ContactOptions) {
     this.#options = options;
     this.#silence = new Silence(options.clock);
+    this.#pause = new Pause(options.clock);
   }
 
   get state(): ContactState {
@@ -114,14 +122,14 @@ export class ForeignContact implements Component {
   /** Ask now, for example because the credential has changed. */
   probe(): void {
     this.#woken = 'asked';
-    this.#wake?.();
+    this.#pause.end();
   }
 
   /** Another request with the same credential was answered, which is as good as a probe: the next one can wait. */
   answered(): void {
     if (!this.#state.ok || this.#failure !== undefined || this.#woken !== undefined) return;
     this.#woken = 'answered';
-    this.#wake?.();
+    this.#pause.end();
   }
 
   get #graceMs(): number {
@@ -160,23 +168,17 @@ export class ForeignContact implements Component {
     const isNearEnd = this.#leftMs < PROBE_IN_GRACE_MS + LEAST_TIMEOUT_MS;
     const inGraceMs = isNearEnd ? this.#leftMs : PROBE_IN_GRACE_MS;
     const ms = this.#state.ok ? inGraceMs : PROBE_WHEN_AWAY_MS;
-    await this.#silence.during(ms, async () => this.#pause(ms, signal));
+    await this.#silence.during(ms, async () => this.#pause.last(ms, signal));
   }
 
   /** An answer to another request puts the next probe off once: what is read by a probe is proved by nothing else. */
   async #untilDue(signal: AbortSignal): Promise<void> {
-    await this.#pause(PROBE_EVERY_MS, signal);
-    if (this.#woken === 'answered' && !signal.aborted) await this.#pause(PROBE_EVERY_MS, signal);
+    await this.#pause.last(this.#probeInMs, signal);
+    if (this.#woken === 'answered' && !signal.aborted) await this.#pause.last(this.#probeInMs, signal);
   }
 
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    this.#wake = () => woken.abort(new Error('probe now'));
-    try {
-      await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
-    } catch {
-      // Woken or stopped: either way the loop decides.
-    }
+  get #probeInMs(): number {
+    return untilMomentMs(this.#options.clock, PROBE_EVERY_MS - AFTER_RENEWALS_MS) + AFTER_RENEWALS_MS;
   }
 
   async #probeOnce(limitMs: number, signal: AbortSignal): Promise<void> {
@@ -190,12 +192,13 @@ export class ForeignContact implements Component {
     }
     const limit = new AbortController();
     const cancel = this.#options.clock.after(limitMs, () => limit.abort(new Error('no answer in time')));
+    const stop = (): void => limit.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
     try {
-      const either = AbortSignal.any([signal, limit.signal]);
       // Read again after each outage, which may have been an upgrade.
       const known = this.#state.ok ? this.#state.version : undefined;
-      const version = known ?? (await this.#version(either, isHung));
-      await this.#readTenant(either, isHung && known !== undefined);
+      const version = known ?? (await this.#version(limit.signal, isHung));
+      await this.#readTenant(limit.signal, isHung && known !== undefined);
       this.#set({
         ok: true,
         reason: VIRTUAL_NODE_REASONS.ok,
@@ -207,6 +210,7 @@ export class ForeignContact implements Component {
       this.#failure = { error };
     } finally {
       cancel();
+      signal.removeEventListener('abort', stop);
     }
   }
 
@@ -221,7 +225,7 @@ export class ForeignContact implements Component {
     const path =
       namespace === undefined
         ? '/version'
-        : `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?limit=1`;
+        : `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?limit=1&fieldSelector=metadata.name%3D${PROBED_POD}`;
     await this.#get(path, signal, isFresh);
   }
 

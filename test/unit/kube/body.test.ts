@@ -1,5 +1,6 @@
+import { PassThrough, Readable } from 'node:stream';
 import { expect, jest, test } from '@jest/globals';
-import { lines } from '../../../src/kube/body.ts';
+import { collect, lines } from '../../../src/kube/body.ts';
 
 async function* chunks(...texts: string[]): AsyncGenerator<Buffer> {
   for (const text of texts) yield await Promise.resolve(Buffer.from(text));
@@ -53,4 +54,54 @@ test('a long line in small chunks takes linear time; one beyond the limit is ref
     jest.restoreAllMocks();
   }
   await expect(collectLines(source(17 * 1024))).rejects.toMatchObject({ code: 'Unavailable' });
+});
+
+const whole = { maxBytes: 10, excess: 'throw' } as const;
+
+test('a body is read to its end, and closed', async () => {
+  const body = Readable.from([Buffer.from('abc'), Buffer.from('def')]);
+  expect((await collect(body, whole)).toString()).toBe('abcdef');
+  expect(body.destroyed).toBe(true);
+  expect(await collect(Readable.from([]), whole)).toHaveLength(0);
+});
+
+test('a body that is too long is refused, or cut, and closed in either case', async () => {
+  const endless = (): Readable =>
+    Readable.from(
+      (function* () {
+        for (;;) yield Buffer.from('abc');
+      })(),
+    );
+  const [refused, cut] = [endless(), endless()];
+  await expect(collect(refused, whole)).rejects.toMatchObject({ code: 'Unavailable' });
+  expect((await collect(cut, { maxBytes: 10, excess: 'cut' })).toString()).toBe('abcabcabca');
+  expect([refused.destroyed, cut.destroyed]).toEqual([true, true]);
+});
+
+test('a body that breaks off says so, whenever it does', async () => {
+  const broken = new PassThrough();
+  const reading = collect(broken, whole);
+  broken.write('abc');
+  broken.destroy(new Error('reset'));
+  await expect(reading).rejects.toMatchObject({
+    code: 'Unreachable',
+    message: 'the answer broke off: reset',
+  });
+  await expect(collect(broken, whole)).rejects.toMatchObject({ message: 'the answer broke off: reset' });
+  const closed = new PassThrough();
+  const waiting = collect(closed, whole);
+  closed.destroy();
+  await expect(waiting).rejects.toMatchObject({ code: 'Unreachable' });
+});
+
+test('an error after all has been read ends nothing', async () => {
+  const body = new Readable({
+    read() {
+      this.push('abc');
+      this.push(null);
+    },
+    destroy: (_error, callback) => setImmediate(() => callback(new Error('late'))),
+  });
+  expect((await collect(body, whole)).toString()).toBe('abc');
+  await new Promise((resolve) => body.once('close', resolve));
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { onGridMs } from '../../../src/lib/grid.ts';
+import { onGridMs, untilMomentMs } from '../../../src/lib/grid.ts';
 import { fc } from '../../support/property.ts';
 
 test('all who wait on a grid wait for the same points', () => {
@@ -25,4 +25,21 @@ test('never longer than asked for, but for what timers are early, nor shorter by
       },
     ),
   );
+});
+
+test('whoever waits for moments meets others after one turn, and waits no longer than it would alone', () => {
+  const at = (ms: number): { monotonic: () => number } => ({ monotonic: () => ms });
+  fc.assert(
+    fc.property(
+      fc.double({ min: 0, max: 1e9, noNaN: true }),
+      fc.integer({ min: 3_220, max: 60_000 }),
+      (now, ms) => {
+        const first = untilMomentMs(at(now), ms);
+        expect(first).toBeLessThanOrEqual(ms + 10);
+        const turn = (now + first) % untilMomentMs(at(0), 3_220);
+        expect(Math.min(turn, untilMomentMs(at(0), 3_220) - turn)).toBeLessThan(0.01);
+      },
+    ),
+  );
+  expect(untilMomentMs(at(1_234), 1_000)).toBe(1_000);
 });

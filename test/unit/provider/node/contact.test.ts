@@ -141,8 +141,11 @@ test('answers to other requests save probes, but never more than one in a row', 
     }
     return probes() - before;
   };
-  expect(await during(60_000)).toBeLessThanOrEqual(18);
-  expect(await during(10_000)).toBeLessThanOrEqual(12);
+  expect(await during(60_000)).toBeLessThanOrEqual(19);
+  // As Leases are renewed, and their answers take their time: two probes between two answers, and one before the first.
+  const momentMs = 9_600;
+  await clock.advance(momentMs - (clock.monotonic() % momentMs) + 150);
+  expect(await during(momentMs)).toBeLessThanOrEqual(15);
   expect(await during(1_000)).toBeGreaterThanOrEqual(9);
   // Whoever asks for one gets it.
   contact.answered();
