@@ -4,6 +4,8 @@ import { type Fields, isFields } from '../lib/fields.ts';
 
 /** Some milliseconds of parsing, in characters. */
 const PART_LENGTH = 64 * 1024;
+/** Each look makes one text of all pieces that have come. Beyond this length it is taken when there is half as much more. */
+const OFTEN_LOOKED_AT = 4 * PART_LENGTH;
 
 const ITEMS = '"items":[';
 /** Between two items, as API servers write them. No string can contain it: there the quotes would be escaped. */
@@ -32,6 +34,8 @@ export class ListText {
   #text = '';
   /** Where to look for the next cut. */
   #from = 0;
+  /** How long the text has to be for the next look. */
+  #lookAt = 0;
 
   constructor(options: ListTextOptions) {
     this.#options = options;
@@ -42,6 +46,7 @@ export class ListText {
     this.#text += this.#decoder.write(chunk);
     if (this.#text.length > this.#options.mostLength)
       throw this.#error(`the answer has a part that is longer than ${this.#options.mostLength} characters`);
+    if (this.#text.length < this.#lookAt) return;
     this.#findHead();
     if (this.#head === undefined) return;
     for (let cut = this.#nextCut(); cut !== -1; cut = this.#nextCut()) {
@@ -50,6 +55,7 @@ export class ListText {
         // After the comma.
         this.#text = this.#text.slice(cut + 1);
         this.#from = PART_LENGTH;
+        this.#lookAt = 0;
         yield items;
       } else {
         // At least twice as long next time, so that all tries together cost no more than two.
@@ -75,7 +81,7 @@ export class ListText {
     if (this.#head !== undefined || this.#from === Infinity) return;
     const found = this.#text.indexOf(ITEMS, this.#from);
     if (found === -1) {
-      this.#from = Math.max(0, this.#text.length - ITEMS.length);
+      this.#foundNothing(ITEMS);
       return;
     }
     const head = this.#text.slice(0, found + ITEMS.length);
@@ -93,8 +99,15 @@ export class ListText {
   #nextCut(): number {
     const found = this.#text.indexOf(BETWEEN, this.#from);
     if (found !== -1) return found + 1;
-    this.#from = Math.max(this.#from, this.#text.length - BETWEEN.length);
+    this.#foundNothing(BETWEEN);
     return -1;
+  }
+
+  /** A peer may send what is never found: all looks together cost no more than a few of the last. */
+  #foundNothing(wanted: string): void {
+    const { length } = this.#text;
+    this.#from = Math.max(this.#from, length - wanted.length);
+    this.#lookAt = length > OFTEN_LOOKED_AT ? length * 1.5 : 0;
   }
 
   #error(message: string): TributaryError {

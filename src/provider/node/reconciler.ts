@@ -11,6 +11,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
@@ -118,18 +119,43 @@ export class NodeReconciler {
     return waitMs;
   }
 
-  /** The last write of a process; it is bounded, and that the VirtualNode is gone is no error. */
+  /**
+   * The last write of a process; it is bounded, and that the VirtualNode is gone is no error. What it shows stays until another
+   * agent comes, so it is written over whatever others have written meanwhile, and waits for no turn.
+   */
   async reconcileAtEnd(): Promise<void> {
     const { clock } = this.#options;
     const limit = new AbortController();
     const cancel = clock.after(AT_END_MS, () => limit.abort(new Error('took too long')));
     try {
-      await this.reconcile(limit.signal);
+      for (let isShown = false; !isShown;) isShown = await this.#showEnd(limit.signal);
     } catch (error) {
       // It was deleted, and that is why this program stops; or another agent acts.
       if (!hasCode(error, 'NotFound') && !(hasCode(error, 'Aborted') && !limit.signal.aborted)) throw error;
     } finally {
       cancel();
+    }
+  }
+
+  /** Reads live, since the last writes of this process may not have come back by its watches. False: somebody else was faster. */
+  async #showEnd(signal: AbortSignal): Promise<boolean> {
+    const { home, virtualNode: name, nodeName, mappings, stricterPolicies } = this.#options;
+    const inputs = this.#options.inputs();
+    if (inputs === undefined) {
+      await this.#removeNode(signal);
+      return true;
+    }
+    try {
+      const node = await home.get(nodes, { name: nodeName }, { signal });
+      const status = forgeNodeStatus(node, inputs);
+      await replaceStatusIfDiffers(home, nodes, node, { status, signal });
+      const virtualNode = await home.get(virtualNodes, { name }, { signal });
+      const shown = { namespaces: mappings(), stricterPolicies: stricterPolicies() };
+      await writeVirtualNodeStatus(home, { ...inputs, ...shown, virtualNode }, signal);
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'Conflict')) return false;
+      throw error;
     }
   }
 

@@ -125,3 +125,23 @@ it('is cut at no cost that grows with the square of its length', () => {
   // All tries together, and the whole once more.
   expect(tried).toBeLessThan(3.5 * text.length);
 });
+
+it.each<[string, string]>([
+  ['nothing that it looks for', ''],
+  ['an item that does not end', `{"items":[{"metadata":{"name":"`],
+])('is not looked through for each piece that comes, where a peer sends %s', (_, begin) => {
+  const list = new ListText({ what: 'list maps', mostLength: 64 * 1024 * 1024 });
+  const piece = Buffer.alloc(64 * 1024, ' ');
+  const looks = jest.spyOn(String.prototype, 'indexOf');
+  try {
+    expect([...list.add(Buffer.from(begin))]).toEqual([]);
+    for (let count = 0; count < 500; count++) expect([...list.add(piece)]).toEqual([]);
+    const lengths = looks.mock.contexts
+      .map((text) => String(text).length)
+      .filter((length) => length > 300_000);
+    expect(lengths.length).toBeLessThan(20);
+    expect(lengths.reduce((sum, length) => sum + length, 0)).toBeLessThan(4 * 500 * piece.length);
+  } finally {
+    looks.mockRestore();
+  }
+});

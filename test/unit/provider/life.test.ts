@@ -25,6 +25,29 @@ test('created, shown, deleted: and nothing is left', async () => {
   await world.settled();
 });
 
+test('an agent that stops shows its Node as not ready, also where others have just written both objects', async () => {
+  const { provider } = await world.start();
+  await world.settled();
+  const { storage } = world.home;
+  const ready = (resource: string): unknown => {
+    const [object] = storage.list(resource) as {
+      status?: { conditions?: { type: string; status: string }[] };
+    }[];
+    return object?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+  };
+  const KINDS = ['nodes', 'virtualnodes.tributary.dev'];
+  expect(KINDS.map(ready)).toEqual(['True', 'True']);
+  for (const kind of KINDS) {
+    for (const object of storage.list(kind)) {
+      const labels = { ...object.metadata.labels, 'example.com/mark': 'new' };
+      storage.update(kind, { ...object, metadata: { ...object.metadata, labels } });
+    }
+  }
+  // No watch has told of that yet.
+  await world.clock.during('the last write', provider.markStopped());
+  expect(KINDS.map(ready)).toEqual(['False', 'False']);
+});
+
 test('an agent looks at a pod as often as there is something to find, and not at what it has done itself', async () => {
   await world.start();
   await world.settled();
