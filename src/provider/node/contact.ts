@@ -36,10 +36,10 @@ interface ContactOptions extends Basics {
 }
 
 /**
- * Silence may begin right after an answer, and is counted from the first probe that meets it. With the probe that decides, it is told
+ * At most so long after an answer comes the next probe. Silence may begin right after an answer, and is counted from the first probe that meets it. With the probe that decides, it is told
  * within 5 s after the time of grace. Between two renewals of the home's Lease, which are answers too, two probes are enough.
  */
-const PROBE_EVERY_MS = 3_400;
+const LONGEST_REST_MS = 3_400;
 /** A probe comes a little after the moment in which Leases are renewed, since the answer to a renewal puts it off. */
 const AFTER_RENEWALS_MS = 180;
 const PROBE_IN_GRACE_MS = 1_000;
@@ -178,7 +178,7 @@ export class ForeignContact implements Component {
   }
 
   get #probeInMs(): number {
-    return untilMomentMs(this.#options.clock, PROBE_EVERY_MS - AFTER_RENEWALS_MS) + AFTER_RENEWALS_MS;
+    return untilMomentMs(this.#options.clock, LONGEST_REST_MS - AFTER_RENEWALS_MS) + AFTER_RENEWALS_MS;
   }
 
   async #probeOnce(limitMs: number, signal: AbortSignal): Promise<void> {
