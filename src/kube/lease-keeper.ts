@@ -59,7 +59,7 @@ export class LeaseKeeper implements Component {
       const renewed = await this.#renew(signal, intervalMs);
       failures = renewed ? 0 : failures + 1;
       const waitMs = failures === 1 ? spreadMs(intervalMs / 4, random) : untilMomentMs(clock, intervalMs);
-      await this.#pause.last(waitMs, signal);
+      await this.#pause.for(waitMs, signal);
     }
   }
 

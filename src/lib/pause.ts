@@ -18,7 +18,7 @@ export class Pause {
   }
 
   /** Resolves after `ms` milliseconds, when it is ended, or when the signal fires. One at a time. */
-  async last(ms: number, signal: AbortSignal): Promise<void> {
+  async for(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAbort = (): void => resolve();

@@ -88,7 +88,7 @@ export class HomeLease implements Component {
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.#turn(signal);
-      await this.#pause.last(waitMs, signal);
+      await this.#pause.for(waitMs, signal);
     }
   }
 

@@ -103,7 +103,7 @@ export class Delivery {
       const hasFailed = Object.keys(again).length > 0;
       if (!hasFailed) this.#backoff.reset();
       const pauseMs = Math.min(waitMs, hasFailed ? MIN_RETRY_MS + this.#backoff.next() : Infinity);
-      if (pauseMs < Infinity && this.#acknowledges.length === 0) await this.#pause.last(pauseMs, signal);
+      if (pauseMs < Infinity && this.#acknowledges.length === 0) await this.#pause.for(pauseMs, signal);
     }
   }
 

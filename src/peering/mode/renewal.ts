@@ -64,7 +64,7 @@ export class FenceRenewal implements Component {
 
   start(): void {
     this.#background.run(async (signal) => {
-      while (!signal.aborted) await this.#pause.last(await this.#turn(signal), signal);
+      while (!signal.aborted) await this.#pause.for(await this.#turn(signal), signal);
     });
   }
 

@@ -168,13 +168,13 @@ export class ForeignContact implements Component {
     const isNearEnd = this.#leftMs < PROBE_IN_GRACE_MS + LEAST_TIMEOUT_MS;
     const inGraceMs = isNearEnd ? this.#leftMs : PROBE_IN_GRACE_MS;
     const ms = this.#state.ok ? inGraceMs : PROBE_WHEN_AWAY_MS;
-    await this.#silence.during(ms, async () => this.#pause.last(ms, signal));
+    await this.#silence.during(ms, async () => this.#pause.for(ms, signal));
   }
 
   /** An answer to another request puts the next probe off once: what is read by a probe is proved by nothing else. */
   async #untilDue(signal: AbortSignal): Promise<void> {
-    await this.#pause.last(this.#probeInMs, signal);
-    if (this.#woken === 'answered' && !signal.aborted) await this.#pause.last(this.#probeInMs, signal);
+    await this.#pause.for(this.#probeInMs, signal);
+    if (this.#woken === 'answered' && !signal.aborted) await this.#pause.for(this.#probeInMs, signal);
   }
 
   get #probeInMs(): number {

@@ -18,7 +18,7 @@ import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Pace } from '../../lib/pace.ts';
 import { homePace } from '../home-paces.ts';
 import { forgeNode, forgeNodeStatus, type NodeInputs } from './forge.ts';
-import { isShown, writeVirtualNodeStatus } from './status.ts';
+import { isShown, type StatusInputs, writeVirtualNodeStatus } from './status.ts';
 
 interface NodeReconcilerOptions {
   clock: Clock;
@@ -111,12 +111,17 @@ export class NodeReconciler {
 
   /** Returns how long it has to wait, in milliseconds, where it changes too often. */
   async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<number> {
-    const { home, mappings, stricterPolicies, nodeName } = this.#options;
-    const wanted = { ...inputs, namespaces: mappings(), stricterPolicies: stricterPolicies() };
+    const { home, nodeName } = this.#options;
+    const wanted = this.#statusInputs(inputs);
     if (isShown(wanted)) return 0;
     const waitMs = this.#virtualNodePace.turn(nodeName);
     if (waitMs === 0) await writeVirtualNodeStatus(home, wanted, signal);
     return waitMs;
+  }
+
+  #statusInputs(inputs: NodeInputs): StatusInputs {
+    const { mappings, stricterPolicies } = this.#options;
+    return { ...inputs, namespaces: mappings(), stricterPolicies: stricterPolicies() };
   }
 
   /**
@@ -128,7 +133,7 @@ export class NodeReconciler {
     const limit = new AbortController();
     const cancel = clock.after(AT_END_MS, () => limit.abort(new Error('took too long')));
     try {
-      for (let isShown = false; !isShown;) isShown = await this.#showEnd(limit.signal);
+      for (let isDone = false; !isDone;) isDone = await this.#showEnd(limit.signal);
     } catch (error) {
       // It was deleted, and that is why this program stops; or another agent acts.
       if (!hasCode(error, 'NotFound') && !(hasCode(error, 'Aborted') && !limit.signal.aborted)) throw error;
@@ -139,7 +144,7 @@ export class NodeReconciler {
 
   /** Reads live, since the last writes of this process may not have come back by its watches. False: somebody else was faster. */
   async #showEnd(signal: AbortSignal): Promise<boolean> {
-    const { home, virtualNode: name, nodeName, mappings, stricterPolicies } = this.#options;
+    const { home, virtualNode: name, nodeName } = this.#options;
     const inputs = this.#options.inputs();
     if (inputs === undefined) {
       await this.#removeNode(signal);
@@ -150,8 +155,7 @@ export class NodeReconciler {
       const status = forgeNodeStatus(node, inputs);
       await replaceStatusIfDiffers(home, nodes, node, { status, signal });
       const virtualNode = await home.get(virtualNodes, { name }, { signal });
-      const shown = { namespaces: mappings(), stricterPolicies: stricterPolicies() };
-      await writeVirtualNodeStatus(home, { ...inputs, ...shown, virtualNode }, signal);
+      await writeVirtualNodeStatus(home, this.#statusInputs({ ...inputs, virtualNode }), signal);
       return true;
     } catch (error) {
       if (hasCode(error, 'Conflict')) return false;

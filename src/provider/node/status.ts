@@ -21,7 +21,7 @@ import type { ContactState } from './contact.ts';
 import { foreignVersionOf } from './forge.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
-interface StatusInputs {
+export interface StatusInputs {
   virtualNode: VirtualNode;
   contact: ContactState;
   notReady: Obstacle | undefined;

@@ -10,7 +10,7 @@ function pausing(
   const clock = new FakeClock();
   const pause = new Pause(clock);
   let isOver = false;
-  const done = pause.last(ms, signal).then(() => (isOver = true));
+  const done = pause.for(ms, signal).then(() => (isOver = true));
   return { clock, pause, done, isOver: () => isOver };
 }
 
@@ -46,7 +46,7 @@ test('the end of one is not the end of the next', async () => {
   await done;
   pause.end();
   let isOver = false;
-  void pause.last(100, new AbortController().signal).then(() => (isOver = true));
+  void pause.for(100, new AbortController().signal).then(() => (isOver = true));
   await clock.advance(99);
   expect(isOver).toBe(false);
   await clock.advance(1);
