@@ -2,8 +2,7 @@
  * What a pod says about the hosts, zones and regions of other pods, on its way to a foreign cluster: read by the webhook at home
  * and by the agent. Pure.
  */
-import { isFields } from '../lib/fields.ts';
-import { withoutKeys } from '../lib/without-keys.ts';
+import { isFields, withoutKeys } from '../lib/fields.ts';
 import {
   ANNOTATION_PLACEMENT,
   ANNOTATION_PLACEMENT_OF_NAMESPACE,

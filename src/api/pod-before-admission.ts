@@ -1,5 +1,5 @@
 /** A pod as it was before the API server's admission and the scheduler: what its maker would create again. Pure. */
-import { withoutKeys } from '../lib/without-keys.ts';
+import { withoutKeys } from '../lib/fields.ts';
 import { withoutMergedKeys } from './placement.ts';
 import type { Container, PodSpec, Volume } from './wire.ts';
 

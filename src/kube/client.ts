@@ -10,6 +10,8 @@ export interface ObjectRef {
 }
 
 export interface CallOptions {
+  /** The answer is the object's metadata only (`PartialObjectMetadata`): for a write whose result nobody reads. */
+  metadataOnly?: boolean;
   /** Called whenever the request is about to be sent, repetitions included; what it throws ends the call, unsent. */
   guard?: () => void;
   signal?: AbortSignal;

@@ -149,14 +149,14 @@ export class ClientEventRecorder implements EventRecorder, Component {
 
   async #write(key: string, series: Series): Promise<void> {
     const { client, clock, log } = this.#options;
-    const { signal } = this.#abort;
+    const options = { metadataOnly: true, signal: this.#abort.signal };
     const { count, draft } = series;
     const news = { count, lastTimestamp: new Date(clock.now()).toISOString() };
     try {
       if (series.written > 0) {
-        await client.patch(events, draft.metadata, { type: 'merge', body: news }, { signal });
+        await client.patch(events, draft.metadata, { type: 'merge', body: news }, options);
       } else {
-        await client.create(events, { ...draft, ...news }, { signal });
+        await client.create(events, { ...draft, ...news }, options);
       }
       series.written = count;
     } catch (error) {

@@ -60,6 +60,7 @@ interface UnaryRequest {
   body?: unknown;
   signal?: AbortSignal | undefined;
   guard?: (() => void) | undefined;
+  metadataOnly?: boolean | undefined;
 }
 
 class JsonClient implements HttpClient {
@@ -88,7 +89,7 @@ class JsonClient implements HttpClient {
       method: 'GET',
       path: objectPath(type, ref, options.subresource),
       what: `get ${nameOf(type, ref)}`,
-      signal: options.signal,
+      ...sending(options),
     });
   };
 
@@ -189,6 +190,7 @@ class JsonClient implements HttpClient {
           uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion },
       },
       ...sending(options),
+      metadataOnly: true,
     });
   };
 
@@ -274,14 +276,14 @@ class JsonClient implements HttpClient {
 
   /** The head of an answer that says that all is well. */
   async #answered(
-    { method, path, what, headers, body, guard }: UnaryRequest,
+    { method, path, what, headers, body, guard, metadataOnly = false }: UnaryRequest,
     signal: AbortSignal,
   ): Promise<RawResponse> {
     const response = await this.#transport.request({
       method,
       path,
       headers: {
-        accept: 'application/json',
+        accept: acceptHeader({ metadataOnly }, 'object'),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
@@ -324,10 +326,11 @@ function listRequest(
   };
 }
 
-const sending = ({ signal, guard }: CallOptions): Pick<UnaryRequest, 'signal' | 'guard'> => ({
+const sending = ({
   signal,
   guard,
-});
+  metadataOnly,
+}: CallOptions): Pick<UnaryRequest, 'signal' | 'guard' | 'metadataOnly'> => ({ signal, guard, metadataOnly });
 
 /** How long to wait before the same call is sent again; undefined if it must not be sent again. */
 function patienceMs(error: unknown, attempt: number): number | undefined {

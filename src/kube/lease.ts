@@ -4,7 +4,7 @@ import type { DraftMeta, Lease, OwnerReference } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { hasCode } from '../lib/errors.ts';
-import { withoutKeys } from '../lib/without-keys.ts';
+import { withoutKeys } from '../lib/fields.ts';
 import type { KubeClient } from './client.ts';
 import { tellLostHistory } from './server-news.ts';
 

@@ -20,8 +20,12 @@ export function objectPath(type: Type, ref: ObjectRef, subresource?: string): st
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
+/** Nearly all names; nothing in them needs to be encoded, and none is a step in a path. */
+const PLAIN_SEGMENT = /^[a-z0-9][-a-z0-9.]*$/u;
+
 /** Names may come from other clusters. A name that would change the rest of the path is refused. */
 function segment(name: string, what: string): string {
+  if (PLAIN_SEGMENT.test(name)) return name;
   if (name === '' || name === '.' || name === '..' || /[/%]/.test(name)) {
     throw new TributaryError('Invalid', `"${name.slice(0, 100)}" cannot be the ${what} of an object`);
   }

@@ -156,9 +156,12 @@ class Index<T> {
 
   change(key: string, previous: T | undefined, current: T | undefined): void {
     const before = previous === undefined ? [] : this.#valuesOf(previous);
-    const after = new Set(current === undefined ? [] : this.#valuesOf(current));
-    for (const value of before) if (!after.has(value)) this.#leave(value, key);
-    for (const value of after) this.#enter(value, key);
+    const after = current === undefined ? [] : this.#valuesOf(current);
+    // Few changes of an object are one of what it is found by.
+    if (before.length === after.length && after.every((value, place) => value === before[place])) return;
+    const kept = new Set(after);
+    for (const value of before) if (!kept.has(value)) this.#leave(value, key);
+    for (const value of kept) this.#enter(value, key);
   }
 
   #enter(value: string, key: string): void {

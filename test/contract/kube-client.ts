@@ -209,6 +209,26 @@ export function describeKubeClient({ client, namespace }: KubeClientContract): v
     expect(items[0]).toMatchObject({ kind: 'ConfigMap', metadata: { name: 'bare' } });
   });
 
+  test('a write answers with metadata alone where only metadata is asked for', async () => {
+    const only = { metadataOnly: true };
+    const made = await client().create(configMaps, configMap('written', { a: '1' }), only);
+    expect(made).not.toHaveProperty('data');
+    expect(made).toMatchObject({ kind: 'ConfigMap', metadata: { name: 'written' } });
+    const current = await client().get(configMaps, ref('written'));
+    expect(current).toMatchObject({ data: { a: '1' }, metadata: made.metadata });
+    const replaced = await client().replace(configMaps, { ...current, data: { a: '2' } }, only);
+    expect(replaced).not.toHaveProperty('data');
+    expect(replaced.metadata.resourceVersion).not.toBe(made.metadata.resourceVersion);
+    const patch = { type: 'merge', body: { data: { a: '3' } } } as const;
+    expect(await client().patch(configMaps, ref('written'), patch, only)).not.toHaveProperty('data');
+    expect(await client().get(configMaps, ref('written'))).toMatchObject({ data: { a: '3' } });
+    // What went wrong is said as ever.
+    await expect(client().create(configMaps, configMap('written'), only)).rejects.toMatchObject(
+      code('AlreadyExists'),
+    );
+    await expect(client().replace(configMaps, current, only)).rejects.toMatchObject(code('Conflict'));
+  });
+
   test('pods are found by the name of their node', async () => {
     await client().create(pods, pod('here', 'node-a'));
     await client().create(pods, pod('there', 'node-b'));

@@ -9,7 +9,7 @@ import {
 import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-admission.ts';
 import { boundedCount, parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import { isDisrupted, isDisruptionTarget, endedByItself, RESULT_GATE, resultOf } from './result.ts';
 
 export interface JournalEntry {

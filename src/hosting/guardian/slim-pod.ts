@@ -2,7 +2,7 @@
 import { ANNOTATION_RESULT, ANNOTATION_RESULT_LOGS, LABEL_HOME_UID } from '../../api/names.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { identityOf } from '../../kube/objects.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import { DISRUPTION_TARGET, isDisruptionTarget, RESULT_GATE, resultOf } from './result.ts';
 
 /** All of which an entry is made. Without logs: what we have written ourselves would take room from other pods. */

@@ -13,8 +13,7 @@ import { type NativeEndpoint, parseNativeEndpoints } from '../../api/native-endp
 import type { Draft, Endpoint, EndpointSlice, Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
-import { present } from '../../lib/fields.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { present, withoutKeys } from '../../lib/fields.ts';
 import { MAX_PAIRS } from '../policies/services.ts';
 
 const LABEL_HEADLESS = 'service.kubernetes.io/headless';

@@ -17,7 +17,7 @@ import { carriedRulesOf } from '../../api/placement.ts';
 import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-admission.ts';
 import type { Draft, OwnerReference, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import { avoidsOf } from '../admission/avoid.ts';
 import { ownPreferredTerms, type PreferredTerm } from '../admission/prefer.ts';
 import { termsOf } from '../admission/strategy.ts';

@@ -16,8 +16,7 @@ import {
 } from '../../api/virtual-node.ts';
 import type { Draft, Taint } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { present } from '../../lib/fields.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { present, withoutKeys } from '../../lib/fields.ts';
 
 /** What peering sets in one VirtualNode; everything else in it belongs to people. */
 export interface DesiredVirtualNode extends Pick<

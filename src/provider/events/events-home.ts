@@ -157,7 +157,7 @@ export class EventsHome {
     const isThere = isTold && (await this.#count(draft, signal));
     if (isThere) return;
     try {
-      await home.create(events, draft, { signal });
+      await home.create(events, draft, { metadataOnly: true, signal });
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
       await this.#count(draft, signal);
@@ -170,7 +170,8 @@ export class EventsHome {
     const { name = '', namespace = '' } = draft.metadata;
     const body = { count, lastTimestamp, message };
     try {
-      await this.#options.home.patch(events, { name, namespace }, { type: 'merge', body }, { signal });
+      const options = { metadataOnly: true, signal };
+      await this.#options.home.patch(events, { name, namespace }, { type: 'merge', body }, options);
       return true;
     } catch (error) {
       if (hasCode(error, 'NotFound')) return false;

@@ -2,7 +2,7 @@ import { matchesSelector, type LabelRequirement } from '../../api/label-selector
 import { isGuest } from '../../api/pod.ts';
 import { LABEL_NAMESPACE_NAME, LABEL_PEER } from '../../api/names.ts';
 import type { Pod, PodAffinityTerm } from '../../api/wire.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import type { ForgeContext } from './context.ts';
 
 type Selector = NonNullable<PodAffinityTerm['namespaceSelector']>;

@@ -2,13 +2,14 @@ import { hash } from 'node:crypto';
 import { ANNOTATION_APPLIED, isOwnKey } from '../../api/names.ts';
 import { isSteering } from '../../api/steering.ts';
 import type { Pod } from '../../api/wire.ts';
+import { ofLast } from '../../lib/of-last.ts';
 import { shownText } from '../../lib/untrusted.ts';
 
 /**
  * What of the home pod was last carried across. Kept on the remote pod itself, so that it survives a restart. It is compared
  * instead of the live values, so that the foreign cluster's admission may change what it likes and we do not change it back.
  */
-interface Applied {
+export interface Applied {
   /** `metadata.generation` of the home pod whose spec was carried across. */
   generation: number;
   /** Images by container, init containers included, as home asked for them. */
@@ -39,28 +40,50 @@ export function travellingLabels(home: Pod): Record<string, string> {
 
 export function travellingAnnotations(home: Pod): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(home.metadata.annotations ?? {}).filter(
-      ([key]) => travels(key) && !HOME_ONLY_ANNOTATIONS.has(key),
-    ),
+    Object.entries(home.metadata.annotations ?? {}).filter(([key]) => isTravellingAnnotation(key)),
+  );
+}
+
+const isTravellingAnnotation = (key: string): boolean => travels(key) && !HOME_ONLY_ANNOTATIONS.has(key);
+
+type Marks = Pick<Applied, 'labels' | 'annotations' | 'digest'>;
+
+/** Pods of one controller hold equal labels and annotations in common, so that one after the other asks for the same. */
+const marksOf = ofLast(
+  (labels: Pod['metadata']['labels'] = {}, annotations: Pod['metadata']['annotations'] = {}): Marks => {
+    const ofLabels = Object.keys(labels).filter(travels).toSorted();
+    const ofAnnotations = Object.keys(annotations).filter(isTravellingAnnotation).toSorted();
+    const text = JSON.stringify([
+      ofLabels.map((key) => [key, labels[key]]),
+      ofAnnotations.map((key) => [key, annotations[key]]),
+    ]);
+    return { labels: ofLabels, annotations: ofAnnotations, digest: hash('sha256', text).slice(0, 16) };
+  },
+);
+
+/** That whose spec is carried across. */
+export const generationOf = ({ metadata }: Pod): number => metadata.generation ?? 1;
+
+/** Whether all of the home pod was carried across, as far as the record says. */
+export function isApplied({ metadata }: Pod, given: Applied | undefined): boolean {
+  const { labels, annotations } = metadata;
+  return (
+    given?.generation === generationOf({ metadata }) && given.digest === marksOf(labels, annotations).digest
   );
 }
 
 export function appliedOf(home: Pod, refused: ReadonlyMap<string, string> = new Map()): Applied {
-  const labels = travellingLabels(home);
-  const annotations = travellingAnnotations(home);
-  const sorted = (record: Record<string, string>): [string, string][] =>
-    Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const digest = hash('sha256', JSON.stringify([sorted(labels), sorted(annotations)])).slice(0, 16);
+  const { labels, annotations, digest } = marksOf(home.metadata.labels, home.metadata.annotations);
   return {
-    generation: home.metadata.generation ?? 1,
+    generation: generationOf(home),
     images: Object.fromEntries(
       [...(home.spec?.initContainers ?? []), ...(home.spec?.containers ?? [])].map(({ name, image }) => [
         name,
         image ?? '',
       ]),
     ),
-    labels: Object.keys(labels).toSorted(),
-    annotations: Object.keys(annotations).toSorted(),
+    labels,
+    annotations,
     digest,
     ...(refused.size > 0 && {
       refused: Object.fromEntries([...refused].map(([what, why]) => [what, why.slice(0, MAX_REASON)])),
@@ -74,7 +97,7 @@ export function readApplied(remote: Pod): Applied | undefined {
   if (text === undefined) return undefined;
   try {
     const value = JSON.parse(text) as Partial<Applied> | null;
-    return value !== null && isApplied(value) ? { ...value, ...shownRefusals(value) } : undefined;
+    return value !== null && isRecord(value) ? { ...value, ...shownRefusals(value) } : undefined;
   } catch {
     return undefined;
   }
@@ -87,7 +110,7 @@ function shownRefusals({ refused }: Applied): Pick<Applied, 'refused'> {
   return { refused: Object.fromEntries(entries) };
 }
 
-function isApplied(value: Partial<Applied>): value is Applied {
+function isRecord(value: Partial<Applied>): value is Applied {
   const isStrings = (list: unknown): boolean =>
     Array.isArray(list) && list.every((item) => typeof item === 'string');
   return (

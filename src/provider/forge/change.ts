@@ -6,6 +6,8 @@ import {
   appliedOf,
   CHANGED_RESOURCES,
   changedEphemeral,
+  generationOf,
+  isApplied,
   readApplied,
   travellingAnnotations,
   travellingLabels,
@@ -39,11 +41,10 @@ export function nextChange(
 ): PodChange | undefined {
   const marks = policyMarks(home, remote, context);
   if (marks !== undefined && !refused.has(marks.what)) return marks;
-  const wanted = appliedOf(home);
   const given = readApplied(remote);
-  if (given?.generation === wanted.generation && given.digest === wanted.digest) return undefined;
+  if (isApplied(home, given)) return undefined;
   const changes: (PodChange | undefined)[] =
-    given?.generation === wanted.generation
+    given?.generation === generationOf(home)
       ? []
       : [...ephemeralContainers(home, remote, context), resources(home, remote)];
   const next = changes.find((change) => change !== undefined && !refused.has(change.what));
@@ -150,10 +151,9 @@ function metadataAndSpec(
 }
 
 function changedSpec(home: Pod, remote: Pod): Record<string, unknown> {
-  const wanted = appliedOf(home);
   const given = readApplied(remote);
   // A metadata-only change leaves the spec alone, whatever the foreign cluster's admission has made of it.
-  if (given?.generation === wanted.generation) return {};
+  if (given?.generation === generationOf(home)) return {};
   const images = (ours: readonly Container[] | undefined): object[] =>
     (ours ?? [])
       .filter(({ name, image }) => given?.images[name] !== image)

@@ -1,8 +1,7 @@
 import { DEFAULTED_RESOURCES } from '../../api/default-requests.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
-import { type Fields, isFields } from '../../lib/fields.ts';
+import { type Fields, isFields, withoutKeys, present } from '../../lib/fields.ts';
 import { plainText, shownText } from '../../lib/untrusted.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
 import { podAddressFamily } from '../pod-address.ts';
 import type { AnyContainer } from './references.ts';
 import { asks } from './requests.ts';
@@ -187,13 +186,15 @@ function bounded(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= MAX_DEPTH) return undefined;
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => bounded(item, depth + 1));
-  const entries = Object.entries(value).slice(0, MAX_ITEMS);
-  return Object.fromEntries(entries.map(([key, item]) => [key, bounded(item, depth + 1)]));
+  const kept: Fields = {};
+  for (const key of Object.keys(value).slice(0, MAX_ITEMS)) {
+    // No field is called so; assigned, it would be the prototype.
+    if (key !== '__proto__') kept[key] = bounded((value as Fields)[key], depth + 1);
+  }
+  return kept;
 }
 
 /** Without the fields that are undefined, so that what is absent there is absent here. */
 function defined<T extends Fields>(record: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
+  return present(record) as { [K in keyof T]: Exclude<T[K], undefined> };
 }

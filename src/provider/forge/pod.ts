@@ -10,7 +10,7 @@ import { ownTolerations } from '../../api/node-life.ts';
 import { whenLostOf } from '../../api/when-lost.ts';
 import type { Draft, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import { addedSpec, remoteAnnotations, remoteLabels, remoteTolerations } from './additions.ts';
 import { appliedOf } from './applied.ts';
 import { SERVICE_NAMES } from '../home-api-server.ts';

@@ -1,5 +1,5 @@
 import type { PodStatus } from '../../api/wire.ts';
-import { deepEqual } from '../../lib/equality.ts';
+import { type Fields, isFields } from '../../lib/fields.ts';
 
 /**
  * Whether writing `wanted` over `stored` would change nothing. The API server stores a time that was not given as
@@ -7,14 +7,28 @@ import { deepEqual } from '../../lib/equality.ts';
  * every look at such a pod would end in one more write.
  */
 export function sameStatus(wanted: PodStatus, stored: PodStatus): boolean {
-  return deepEqual(wanted, stored) || deepEqual(plain(wanted), plain(stored));
+  return same(wanted, stored);
 }
 
-function plain(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(plain);
-  const entries = Object.entries(value).filter(([key, item]) => !isUnset(key, item));
-  return Object.fromEntries(entries.map(([key, item]) => [key, plain(item)]));
+/** Of JSON values. */
+function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, place) => same(item, b[place]));
+  }
+  return isFields(a) && isFields(b) && sameFields(a, b);
+}
+
+function sameFields(a: Fields, b: Fields): boolean {
+  let more = 0;
+  for (const key of Object.keys(a)) {
+    if (isUnset(key, a[key])) continue;
+    more++;
+    // A key that is unset there differs from the value here.
+    if (!Object.hasOwn(b, key) || !same(a[key], b[key])) return false;
+  }
+  for (const key of Object.keys(b)) if (!isUnset(key, b[key])) more--;
+  return more === 0;
 }
 
 const isUnset = (key: string, value: unknown): boolean =>

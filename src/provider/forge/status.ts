@@ -10,7 +10,7 @@ import type { OffloadedReason } from '../../api/names.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
 import { shownText } from '../../lib/untrusted.ts';
-import { CHANGED_RESOURCES, changedEphemeral, readApplied } from './applied.ts';
+import { type Applied, CHANGED_RESOURCES, changedEphemeral, generationOf, readApplied } from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
 import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
@@ -47,13 +47,18 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
   const { status: claimed, isCut } = claimedStatus(home, remote);
   const there = withFormerBodies(home, remote, claimed);
   const here = home.status ?? {};
-  const generation = observedGeneration(home, remote, there);
+  const applied = readApplied(remote);
+  const generation = observedGeneration({ home, remote, there, applied });
   const podIPs = viewsOf(there, remote.metadata.uid, context);
   const unreachable = obstacleToReach(remote.metadata.uid, { there, podIPs }, context);
-  const conditions = withNetwork(home, forgeConditions({ home, remote, there, generation, isCut, now }), {
-    unreachable,
-    now,
-  });
+  const conditions = withNetwork(
+    home,
+    forgeConditions({ home, remote, there, applied, generation, isCut, now }),
+    {
+      unreachable,
+      now,
+    },
+  );
   // What is absent over there is absent here: nothing of an earlier status may remain.
   const {
     conditions: _conditions,
@@ -81,17 +86,17 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
     // Immutable, and set by the home API server.
     ...(here.qosClass === undefined ? {} : { qosClass: here.qosClass }),
     ...(here.resourceClaimStatuses && { resourceClaimStatuses: here.resourceClaimStatuses }),
-    ...ephemeralStatuses(home, remote, there),
+    ...ephemeralStatuses(home, there, applied),
   };
 }
 
 /** Those that the foreign cluster refused are shown as ended: otherwise `kubectl debug` would wait for them forever. */
 function ephemeralStatuses(
   home: Pod,
-  remote: Pod,
   there: PodStatus,
+  applied: Applied | undefined,
 ): Pick<PodStatus, 'ephemeralContainerStatuses'> {
-  const refused = readApplied(remote)?.refused ?? {};
+  const refused = applied?.refused ?? {};
   const shown = there.ephemeralContainerStatuses ?? [];
   const known = new Set(shown.map(({ name }) => name));
   const ended = (home.spec?.ephemeralContainers ?? []).flatMap(({ name, image }): ContainerStatus[] => {
@@ -111,21 +116,27 @@ const withCause = ({ reason, message }: PodCondition): Pick<PodStatus, 'reason' 
  * The home generation that the foreign kubelet has acted on (KEP-5067). Its own generations count other writes, so
  * the home generation last carried across stands in once the kubelet has caught up with the remote object.
  */
-function observedGeneration(home: Pod, remote: Pod, there: PodStatus): number | undefined {
+function observedGeneration({
+  home,
+  remote,
+  there,
+  applied,
+}: Pick<ConditionInputs, 'home' | 'remote' | 'there' | 'applied'>): number | undefined {
   const observed = there.observedGeneration;
   const before = home.status?.observedGeneration;
   if (observed === undefined) return before;
   if (observed < (remote.metadata.generation ?? 1)) return before;
-  const applied = readApplied(remote)?.generation;
+  const carried = applied?.generation;
   // Never beyond what home has, and never back: the foreign cluster keeps the record and may change it.
-  if (applied === undefined || applied > (home.metadata.generation ?? 1)) return before;
-  return Math.max(applied, before ?? 0);
+  if (carried === undefined || carried > generationOf(home)) return before;
+  return Math.max(carried, before ?? 0);
 }
 
 interface ConditionInputs {
   home: Pod;
   remote: Pod;
   there: PodStatus;
+  applied: Applied | undefined;
   generation: number | undefined;
   /** The provider reports more than is shown. */
   isCut: boolean;
@@ -136,10 +147,11 @@ interface ConditionInputs {
  * Types without a domain are Kubernetes' own and travel. Types with a domain, and readiness gates, belong to controllers of the
  * cluster in which they were set: two writers of one condition would never stop.
  */
-function forgeConditions({ home, remote, there, generation, isCut, now }: ConditionInputs): PodCondition[] {
+function forgeConditions(inputs: ConditionInputs): PodCondition[] {
+  const { home, remote, there, applied, generation, isCut, now } = inputs;
   const here = home.status?.conditions ?? [];
   const travels = travelling(home);
-  const resize = refusedResize(home, remote, now);
+  const resize = refusedResize(home, applied, now);
   const translated = (there.conditions ?? [])
     .filter((condition) => travels(condition) && condition.type !== resize?.type)
     .map((condition) => atHomeGeneration(withShortText(condition), generation));
@@ -200,8 +212,8 @@ function cutCondition(home: Pod, now: string): PodCondition {
 }
 
 /** A resize that the home API server accepted and the foreign cluster refuses is, for home, one that the node cannot do. */
-function refusedResize(home: Pod, remote: Pod, now: string): PodCondition | undefined {
-  const message = readApplied(remote)?.refused?.[CHANGED_RESOURCES];
+function refusedResize(home: Pod, applied: Applied | undefined, now: string): PodCondition | undefined {
+  const message = applied?.refused?.[CHANGED_RESOURCES];
   if (message === undefined) return undefined;
   const before = home.status?.conditions?.find(({ type }) => type === 'PodResizePending');
   const lastTransitionTime = before?.lastTransitionTime ?? now;

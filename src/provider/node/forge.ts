@@ -5,7 +5,7 @@ import { type NetworkState, TUNNEL_REASONS } from '../../api/tunnel.ts';
 import { closedMessage, type VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, ResourceList, Taint } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { HomeDnsWay } from '../home-dns.ts';
 import type { RestoredState } from '../restored/restores.ts';

@@ -185,7 +185,7 @@ export class PodReconciler {
   async #create({ home, pod, notes }: Extract<Action, { do: 'create' }>, signal: AbortSignal): Outcome {
     const { foreign, room } = this.#options;
     try {
-      await foreign.create(pods, pod, { signal });
+      await foreign.create(pods, pod, { metadataOnly: true, signal });
       room.admitted(home);
       this.#tellAll(home, notes);
       return DONE;
@@ -307,10 +307,13 @@ export class PodReconciler {
     }
   }
 
-  /** Returns the pod as it is now; undefined: it is gone. */
+  /** Returns the pod as it was written, by its new version; undefined: it is gone. */
   async #putStatus(home: Pod, status: PodStatus, signal: AbortSignal): Promise<Pod | undefined> {
-    const writing = this.#options.home.replace(pods, { ...home, status }, { subresource: 'status', signal });
-    return writing.catch(ignoring('NotFound'));
+    const options = { subresource: 'status', metadataOnly: true, signal };
+    const written = await this.#options.home
+      .replace(pods, { ...home, status }, options)
+      .catch(ignoring('NotFound'));
+    return written && { ...home, metadata: written.metadata, status };
   }
 
   async #refuse(

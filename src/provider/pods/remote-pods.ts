@@ -69,7 +69,7 @@ export class RemotePods {
       pods,
       remote.metadata,
       { type: 'strategic', body },
-      { signal, ...(subresource === undefined ? {} : { subresource }) },
+      { metadataOnly: true, signal, ...(subresource === undefined ? {} : { subresource }) },
     );
   }
 }

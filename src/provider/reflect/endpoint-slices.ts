@@ -11,8 +11,7 @@ import {
 import { formatNativeEndpoints, type NativeEndpoint } from '../../api/native-endpoints.ts';
 import { endpointSlices } from '../../api/resources.ts';
 import type { Endpoint, EndpointSlice } from '../../api/wire.ts';
-import { present } from '../../lib/fields.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { present, withoutKeys } from '../../lib/fields.ts';
 import { podAddressFamily } from '../pod-address.ts';
 import {
   type Forged,

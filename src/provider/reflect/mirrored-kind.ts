@@ -3,7 +3,7 @@ import { ANNOTATION_HOME_NAMESPACE, isOwnKey, LABEL_MANAGED_BY } from '../../api
 import type { ResourceType } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, ObjectMeta } from '../../api/wire.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import type { NetworkView } from '../network-view.ts';
 import type { PolicyContext } from './policy-rules.ts';
 import type { PolicyWorld } from './policy-world.ts';

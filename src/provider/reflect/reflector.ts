@@ -312,12 +312,12 @@ export class Reflector {
   ): Promise<void> {
     const { foreign } = this.#options;
     if (copy === undefined) {
-      await foreign.create(type, draft, { signal });
+      await foreign.create(type, draft, { metadataOnly: true, signal });
       return;
     }
     const { uid, resourceVersion } = copy.metadata;
     const metadata = { ...copy.metadata, ...draft.metadata, uid, resourceVersion };
-    await foreign.replace(type, { ...draft, metadata }, { signal });
+    await foreign.replace(type, { ...draft, metadata }, { metadataOnly: true, signal });
   }
 
   /** The caches may lag behind what was read, and a token may not look like one by its metadata. */

@@ -1,7 +1,7 @@
 /** How a Service of home is kept in the tenant namespace. Pure. */
 import { services } from '../../api/resources.ts';
 import type { Service } from '../../api/wire.ts';
-import { withoutKeys } from '../../lib/without-keys.ts';
+import { withoutKeys } from '../../lib/fields.ts';
 import {
   mayBeCopied,
   mergedMeta,

@@ -249,11 +249,12 @@ export class TokenReconciler {
       },
     };
     const draft = { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', data, metadata };
-    if (copy === undefined) await foreign.create(secrets, draft, { signal });
+    const options = { metadataOnly: true, signal };
+    if (copy === undefined) await foreign.create(secrets, draft, options);
     else {
       const { uid, resourceVersion } = copy.metadata;
       const stored = { ...draft, metadata: { ...copy.metadata, ...metadata, uid, resourceVersion } };
-      await foreign.replace(secrets, stored, { signal });
+      await foreign.replace(secrets, stored, options);
     }
   }
 

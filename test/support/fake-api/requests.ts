@@ -65,13 +65,13 @@ export class FakeRequests {
     } else if (method === 'GET') {
       send(response, 200, shape(this.#get(parts), request.accept));
     } else if (method === 'POST') {
-      send(response, 201, this.#post(request, parts));
+      send(response, 201, shape(this.#post(request, parts), request.accept));
     } else {
-      send(response, 200, this.#write(request, parts));
+      send(response, 200, shape(this.#write(request, parts), request.accept));
     }
   }
 
-  #write({ method, contentType, body }: ApiRequest, parts: Parts): object {
+  #write({ method, contentType, body }: ApiRequest, parts: Parts): AnyObject {
     const target = targetOf(parts);
     if (method === 'PUT') return this.#writes.replace(target, body as AnyObject);
     if (method === 'PATCH') return this.#writes.patch(target, contentType, body);
@@ -79,7 +79,7 @@ export class FakeRequests {
     throw new ApiFailure(405, 'MethodNotAllowed', `${method} is not supported`);
   }
 
-  #post({ body, query }: ApiRequest, parts: Parts): object {
+  #post({ body, query }: ApiRequest, parts: Parts): AnyObject {
     const object = body as AnyObject;
     if (parts.subresource === undefined) {
       const dryRun = query.has('dryRun');

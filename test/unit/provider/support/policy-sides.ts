@@ -12,7 +12,7 @@ import {
   guestBounds,
   type IsolationFacts,
 } from '../../../../src/hosting/tenants/isolation.ts';
-import { withoutKeys } from '../../../../src/lib/without-keys.ts';
+import { withoutKeys } from '../../../../src/lib/fields.ts';
 import { forgePolicySpec, type PolicyContext } from '../../../../src/provider/reflect/policy-rules.ts';
 import { allows, type Party, type PolicyWorldModel } from '../../../support/policy-model.ts';
 import { FakeNetwork } from './network.ts';
