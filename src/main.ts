@@ -2,6 +2,7 @@
 /** The process: its signals, its streams, its exit code. Nothing else may touch them. */
 import { basename } from 'node:path';
 
+import { oldNodeMessage } from './cli/old-node.ts';
 import { versionLine } from './cli/version-line.ts';
 
 const stop = new AbortController();
@@ -49,5 +50,9 @@ async function runCommand(): Promise<void> {
 }
 
 // Scripts ask for it all the time: it does not wait until all other commands are loaded.
+const tooOld = oldNodeMessage(process.versions.node, process.execPath);
 if (args.length === 1 && args[0] === 'version') process.stdout.write(versionLine());
-else void runCommand();
+else if (tooOld !== undefined) {
+  process.stderr.write(tooOld);
+  process.exitCode = 1;
+} else void runCommand();

@@ -76,6 +76,7 @@ export function report(findings: readonly Finding[], all: boolean): string {
     ...(run === undefined ? [] : [`        run: ${printable(run)}`]),
   ]);
   const count = (wanted: Level): number => findings.filter(({ level }) => level === wanted).length;
-  const summary = `${findings.length} checks: ${count('ok')} ok, ${count('warning')} warnings, ${count('problem')} problems, ${count('unknown')} unknown`;
+  const counted = (wanted: Level): string => `${count(wanted)} ${wanted}${count(wanted) === 1 ? '' : 's'}`;
+  const summary = `${findings.length} checks: ${count('ok')} ok, ${counted('warning')}, ${counted('problem')}, ${count('unknown')} unknown`;
   return [...lines, summary, ''].join('\n');
 }

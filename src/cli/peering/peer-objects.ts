@@ -40,11 +40,28 @@ async function made(name: string, args: PeerArguments, session: Session): Promis
   try {
     return { object: await client.create(foreignClusters, draft, { signal }), isNew: true };
   } catch (error) {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
     // Discovery may have created it at the same moment.
-    const found = hasCode(error, 'AlreadyExists') ? existing(await listClusters(session), args) : undefined;
-    if (found?.metadata.name !== name) throw error;
+    const clusters = await listClusters(session);
+    const found = existing(clusters, args);
+    if (found?.metadata.name !== name) throw nameTaken(name, clusters, args);
     return changed(found, args, session);
   }
+}
+
+/** By a name that was made from its host: an earlier wish, at another port. */
+function nameTaken(
+  name: string,
+  clusters: readonly ForeignCluster[],
+  { endpoint = '' }: PeerArguments,
+): TributaryError {
+  const holder = clusters.find(({ metadata }) => metadata.name === name);
+  const where = holder?.spec?.endpoint === undefined ? '' : `, and is dialled at ${holder.spec.endpoint}`;
+  return new TributaryError(
+    'Conflict',
+    `ForeignCluster ${name} exists already${where}. To dial ${endpoint} instead: tributary peer ${endpoint} --name ${name}. ` +
+      `To begin anew: kubectl delete foreigncluster ${name}`,
+  );
 }
 
 /** The one for this ClusterID; else of this name; else, where no ID is known, of this endpoint. Throws Conflict. */

@@ -40,9 +40,12 @@ export function told({ object, isNew, previous }: WrittenCluster): string {
   if (isNew) return `${what} made\n`;
   if (previous !== undefined && deepEqual(previous.spec, object.spec)) return `${what} is unchanged\n`;
   const [before, now] = [previous?.spec?.endpoint, object.spec?.endpoint];
-  const moved =
-    before === undefined || before === now ? '' : `: it is dialled at ${now}, no longer at ${before}`;
-  return `${what} changed${moved}\n`;
+  if (before === undefined || before === now) return `${what} changed\n`;
+  const kept =
+    previous?.status?.link?.connected === true
+      ? '. The link that is up stays, so nobody has tried that address yet: tributary doctor does'
+      : '';
+  return `${what} changed: it is dialled at ${now}, no longer at ${before}${kept}\n`;
 }
 
 /** Shows who answers and asks; takes back what was made, and returns undefined, where the answer is no. */
@@ -63,12 +66,12 @@ async function ask(
       if (cluster?.status?.answeredBy === undefined) shown(identityLine(cluster));
       return cluster?.status?.answeredBy;
     },
+  }).catch((error: unknown) => {
+    if (signal.aborted) io.err(asksOn(name));
+    throw error;
   });
   if (answeredBy === undefined) {
-    io.err(
-      `No cluster has answered at ${endpoint} within ${timeoutMs / 1000} s. ForeignCluster ${name} stays, and the role cluster goes on ` +
-        `asking there. To end that: kubectl delete foreigncluster ${name}\n`,
-    );
+    io.err(`No cluster has answered at ${endpoint} within ${timeoutMs / 1000} s. ${asksOn(name)}`);
     return undefined;
   }
   const question = `The cluster that answers there is
@@ -89,6 +92,9 @@ Is it the one that you mean? [y/N] `;
   );
   return undefined;
 }
+
+const asksOn = (name: string): string =>
+  `ForeignCluster ${name} stays, and the role cluster goes on asking there. To end that: kubectl delete foreigncluster ${name}\n`;
 
 const identityLine = (cluster: ForeignCluster | undefined): string => {
   const condition = cluster?.status?.conditions?.find(({ type }) => type === 'IdentityVerified');
@@ -114,6 +120,13 @@ export async function waitForPeering(
       const outcome = outcomeOf(cluster, { before: previous?.status?.outgoing, isPatient });
       return outcome && { outcome, cluster };
     },
+  }).catch((error: unknown) => {
+    if (session.signal.aborted) {
+      io.err(
+        `ForeignCluster ${name} stays, and the role cluster goes on. To see how far it is: tributary status. To end it: tributary unpeer ${name}\n`,
+      );
+    }
+    throw error;
   });
   if (end === undefined) {
     const seconds = Math.round(timeoutMs / 1000);

@@ -100,6 +100,11 @@ describe('with an ID', () => {
     expect(await said(`10.0.0.2:1 --id ${MILAN}`)).toBe(
       `ForeignCluster ${MILAN} changed: it is dialled at 10.0.0.2:1, no longer at 10.0.0.1:1`,
     );
+    world.reconcile(() => ({ ...outgoing('Established'), link: { connected: true } }));
+    expect(await said(`10.0.0.3:1 --id ${MILAN}`)).toContain('no longer at 10.0.0.2:1');
+    expect(await said(`10.0.0.4:1 --id ${MILAN}`)).toBe(
+      `ForeignCluster ${MILAN} changed: it is dialled at 10.0.0.4:1, no longer at 10.0.0.3:1. The link that is up stays, so nobody has tried that address yet: tributary doctor does`,
+    );
   });
 
   test('one that discovery makes at the same moment is used', async () => {
@@ -212,7 +217,10 @@ describe('with an ID', () => {
     const running = world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
     await soon('made', () => world.cluster(MILAN) !== undefined);
     world.abort.abort(new Error('got SIGINT'));
-    expect(await running).toMatchObject({ code: 1, err: 'interrupted\n' });
+    expect(await running).toMatchObject({
+      code: 1,
+      err: `ForeignCluster ${MILAN} stays, and the role cluster goes on. To see how far it is: tributary status. To end it: tributary unpeer ${MILAN}\ninterrupted\n`,
+    });
   });
 });
 
