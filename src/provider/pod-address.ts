@@ -10,7 +10,7 @@ NOT_OF_PODS.addSubnet('::', 127, 'ipv6');
 NOT_OF_PODS.addSubnet('fe80::', 10, 'ipv6');
 NOT_OF_PODS.addSubnet('ff00::', 8, 'ipv6');
 
-/** The same networks of IPv4 by the text of an address: a tenth of what the list costs for each status of each pod. */
+/** The same networks of IPv4, by the text of an address: the list makes an object for each look, and there is one for each status of each pod. */
 const NOT_OF_PODS_4 = /^(?:0|127|169\.254|22[4-9]|2[3-5]\d)\./u;
 
 /** 4 or 6 for an address that a pod may have, else 0. */

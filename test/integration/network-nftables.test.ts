@@ -266,9 +266,16 @@ describeAsRoot('the nftables driver', () => {
 const median = (values: readonly number[]): string =>
   values.toSorted((a, b) => a - b)[values.length >> 1]?.toFixed(1) ?? '';
 
-/** Chains and sets are listed in the order in which they were added; that order has no meaning. */
+/**
+ * Chains and sets are listed in the order in which they were added, and so are elements of keys of several parts; that order has no
+ * meaning.
+ */
 const sorted = (listing: string): string[] =>
   listing
+    .replaceAll(/elements = \{([^}]*)\}/gu, (_all, elements: string) => {
+      const each = elements.split(',').map((element) => element.trim());
+      return `elements = { ${each.toSorted().join(', ')} }`;
+    })
     .split(/\n\n|(?<=^table inet \S+ \{)\n/m)
     .map((block) =>
       block

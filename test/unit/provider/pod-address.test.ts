@@ -21,3 +21,15 @@ test.each([
 ])('the family of %s is %i', (text, family) => {
   expect(podAddressFamily(text)).toBe(family);
 });
+
+test('an address of IPv4 is judged alike by itself and within IPv6', () => {
+  for (let first = 0; first < 256; first++) {
+    for (const second of [0, 168, 253, 254, 255]) {
+      const address = `${first}.${second}.1.1`;
+      expect([address, podAddressFamily(address) > 0]).toEqual([
+        address,
+        podAddressFamily(`::ffff:${address}`) > 0,
+      ]);
+    }
+  }
+});
