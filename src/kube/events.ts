@@ -2,6 +2,7 @@ import type { EventReason } from '../api/reasons/events.ts';
 import { events } from '../api/resources.ts';
 import type { KubeEvent, KubeObject } from '../api/wire.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
+import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { remember } from '../lib/remember.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
@@ -180,7 +181,7 @@ export class ClientEventRecorder implements EventRecorder, Component {
         name: `${name.slice(0, 230)}.${nanoseconds.toString(16)}`,
         namespace,
       } as KubeEvent['metadata'],
-      involvedObject: omitUndefined({
+      involvedObject: present({
         apiVersion,
         kind,
         name,
@@ -192,7 +193,7 @@ export class ClientEventRecorder implements EventRecorder, Component {
       reason,
       message: cutMessage(message),
       firstTimestamp: new Date(now).toISOString(),
-      source: omitUndefined({ component, host }),
+      source: present({ component, host }),
       reportingComponent: component,
       reportingInstance: host ?? '',
     };
@@ -203,9 +204,3 @@ const cutMessage = (message: string): string => {
   const text = shownText(message, 8 * MAX_MESSAGE);
   return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE - 3).toWellFormed()}...` : text;
 };
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function omitUndefined<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
-}

@@ -78,6 +78,14 @@ export async function followObject<T, Result>(
   }
 }
 
+/** For a wait: who interrupts it is told what goes on, and how to end that. */
+export const orTell =
+  ({ io, signal }: Pick<Session, 'io' | 'signal'>, text: string) =>
+  (error: unknown): never => {
+    if (signal.aborted) io.err(text);
+    throw error;
+  };
+
 async function readCluster(
   name: string,
   { client, signal }: Pick<Session, 'client' | 'signal'>,

@@ -10,6 +10,7 @@ import {
   denialHint,
   follow,
   idOf,
+  orTell,
   type Outcome,
   outcomeOf,
   stateLine,
@@ -66,10 +67,7 @@ async function ask(
       if (cluster?.status?.answeredBy === undefined) shown(identityLine(cluster));
       return cluster?.status?.answeredBy;
     },
-  }).catch((error: unknown) => {
-    if (signal.aborted) io.err(asksOn(name));
-    throw error;
-  });
+  }).catch(orTell(session, asksOn(name)));
   if (answeredBy === undefined) {
     io.err(`No cluster has answered at ${endpoint} within ${timeoutMs / 1000} s. ${asksOn(name)}`);
     return undefined;
@@ -120,14 +118,12 @@ export async function waitForPeering(
       const outcome = outcomeOf(cluster, { before: previous?.status?.outgoing, isPatient });
       return outcome && { outcome, cluster };
     },
-  }).catch((error: unknown) => {
-    if (session.signal.aborted) {
-      io.err(
-        `ForeignCluster ${name} stays, and the role cluster goes on. To see how far it is: tributary status. To end it: tributary unpeer ${name}\n`,
-      );
-    }
-    throw error;
-  });
+  }).catch(
+    orTell(
+      session,
+      `ForeignCluster ${name} stays, and the role cluster goes on. To see how far it is: tributary status. To end it: tributary unpeer ${name}\n`,
+    ),
+  );
   if (end === undefined) {
     const seconds = Math.round(timeoutMs / 1000);
     io.err(

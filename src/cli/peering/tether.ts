@@ -17,7 +17,7 @@ import { chosen, type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds, timeoutMsOf } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
 import { clusterCommand, type Session } from './environment.ts';
-import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
+import { findCluster, idOf, listClusters, orTell } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { readToken } from './peer-arguments.ts';
 import { giveToken, permit } from './peer-objects.ts';
@@ -182,22 +182,17 @@ async function followTether(
   { untilMs, isPatient }: { untilMs: number; isPatient: boolean },
   session: Session,
 ): Promise<'Tethered' | 'Refused' | undefined> {
-  const { clock, io, signal } = session;
+  const { clock } = session;
   const shown = lineShower(session);
   const began = clock.monotonic();
-  try {
-    return await followMode(session, untilMs, (mode) => {
-      if (!isSeen(mode, written)) return undefined;
-      shown(lineOf(mode));
-      const phase = mode?.status?.phase;
-      // A refusal that is older than what was changed may be overcome by that.
-      const mayChange = isPatient && clock.monotonic() - began < PATIENCE_MS;
-      return phase === 'Tethered' || (phase === 'Refused' && !mayChange) ? phase : undefined;
-    });
-  } catch (error) {
-    if (signal.aborted) io.err(GOES_ON);
-    throw error;
-  }
+  return followMode(session, untilMs, (mode) => {
+    if (!isSeen(mode, written)) return undefined;
+    shown(lineOf(mode));
+    const phase = mode?.status?.phase;
+    // A refusal that is older than what was changed may be overcome by that.
+    const mayChange = isPatient && clock.monotonic() - began < PATIENCE_MS;
+    return phase === 'Tethered' || (phase === 'Refused' && !mayChange) ? phase : undefined;
+  }).catch(orTell(session, GOES_ON));
 }
 
 /** Whether nothing of it is left here after a while: it goes by itself. */

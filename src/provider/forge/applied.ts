@@ -65,11 +65,9 @@ const marksOf = ofLast(
 export const generationOf = ({ metadata }: Pod): number => metadata.generation ?? 1;
 
 /** Whether all of the home pod was carried across, as far as the record says. */
-export function isApplied({ metadata }: Pod, given: Applied | undefined): boolean {
-  const { labels, annotations } = metadata;
-  return (
-    given?.generation === generationOf({ metadata }) && given.digest === marksOf(labels, annotations).digest
-  );
+export function isApplied(home: Pod, given: Applied | undefined): boolean {
+  const { labels, annotations } = home.metadata;
+  return given?.generation === generationOf(home) && given.digest === marksOf(labels, annotations).digest;
 }
 
 export function appliedOf(home: Pod, refused: ReadonlyMap<string, string> = new Map()): Applied {

@@ -1,6 +1,6 @@
 import { DEFAULTED_RESOURCES } from '../../api/default-requests.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
-import { type Fields, isFields, withoutKeys, present } from '../../lib/fields.ts';
+import { type Fields, isFields, present, withoutKeys } from '../../lib/fields.ts';
 import { plainText, shownText } from '../../lib/untrusted.ts';
 import { podAddressFamily } from '../pod-address.ts';
 import type { AnyContainer } from './references.ts';

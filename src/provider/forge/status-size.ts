@@ -1,4 +1,5 @@
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { present } from '../../lib/fields.ts';
 import { shownText } from '../../lib/untrusted.ts';
 
 /**
@@ -47,25 +48,25 @@ function plainFields(status: PodStatus): PodStatus {
   const conditions = status.conditions?.slice(0, MOST_CONDITIONS);
   const pod = { phase, reason, message, startTime, hostIP, podIPs, observedGeneration, conditions };
   const lists = { containerStatuses, initContainerStatuses, ephemeralContainerStatuses };
-  return eachContainer(kept({ ...pod, ...lists }), (one) => {
+  return eachContainer(present({ ...pod, ...lists }), (one) => {
     const { name, image, imageID, containerID, ready, started, restartCount, state, lastState } = one;
     // A resize is seen by it.
     const resources = JSON.stringify(one.resources ?? {}).length <= KIB ? one.resources : undefined;
     const container = { name, image, imageID, containerID, ready, started, restartCount, state, lastState };
-    return kept({ ...container, resources }) as ContainerStatus;
+    return present({ ...container, resources }) as ContainerStatus;
   });
 }
 
 function shortTexts(status: PodStatus): PodStatus {
   const conditions = status.conditions?.map((one) => shortened(one) as PodCondition);
-  const short = { ...status, ...kept({ conditions, message: status.message && cut(status.message) }) };
+  const short = { ...status, ...present({ conditions, message: status.message && cut(status.message) }) };
   return eachContainer(short, (one) => shortened(one) as ContainerStatus);
 }
 
 /** What a controller at home counts on: is it ready, has it ended, and how. */
 const barest = (status: PodStatus): PodStatus =>
   eachContainer(status, ({ name, ready, started, restartCount, state }) => {
-    return kept({ name, image: '', imageID: '', ready, started, restartCount, state }) as ContainerStatus;
+    return present({ name, image: '', imageID: '', ready, started, restartCount, state }) as ContainerStatus;
   });
 
 const LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const;
@@ -89,6 +90,3 @@ function shortened(value: unknown): unknown {
     Object.entries(value).map(([key, item]) => [key, NAMES.has(key) ? item : shortened(item)]),
   );
 }
-
-const kept = (fields: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

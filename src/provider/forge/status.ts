@@ -51,14 +51,8 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
   const generation = observedGeneration({ home, remote, there, applied });
   const podIPs = viewsOf(there, remote.metadata.uid, context);
   const unreachable = obstacleToReach(remote.metadata.uid, { there, podIPs }, context);
-  const conditions = withNetwork(
-    home,
-    forgeConditions({ home, remote, there, applied, generation, isCut, now }),
-    {
-      unreachable,
-      now,
-    },
-  );
+  const forged = forgeConditions({ home, remote, there, applied, generation, isCut, now });
+  const conditions = withNetwork(home, forged, { unreachable, now });
   // What is absent over there is absent here: nothing of an earlier status may remain.
   const {
     conditions: _conditions,
