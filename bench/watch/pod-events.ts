@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 import { selfSigned } from '../../test/support/certificate.ts';
 
-/** As `kubectl get pod -o json` shows pods of everyday size. */
+/** A pod of everyday size as an API server sends it. */
 const POD_BYTES = 4_700;
 const BATCH = 32;
 
@@ -52,22 +52,62 @@ function event(number: number): string {
     },
     spec: {
       nodeName: `node-${number % 10}`,
-      containers: Array.from({ length: 3 }, (_, index) => ({
-        name: `c-${index}`,
-        image: `registry.example.org/shop/web-${index}:1.${number % 100}`,
-        args: ['--listen=:8080', '--log-format=json'],
-        env: Array.from({ length: 10 }, (_none, at) => ({
-          name: `VARIABLE_${at}`,
-          value: `value-${number}-${at}`,
-        })),
-        ports: [{ name: 'http', containerPort: 8080, protocol: 'TCP' }],
-      })),
+      containers: [
+        {
+          name: 'main',
+          image: `registry.example.org/shop/web:1.${number % 100}`,
+          args: ['--listen=:8080', '--log-format=json'],
+          env: Array.from({ length: 10 }, (_none, at) => ({
+            name: `VARIABLE_${at}`,
+            value: `value-${number}-${at}`,
+          })),
+          ports: [{ name: 'http', containerPort: 8080, protocol: 'TCP' }],
+        },
+      ],
     },
     status: { phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] },
   };
-  const missing = POD_BYTES - JSON.stringify(pod).length;
-  pod.metadata.annotations['example.org/note'] = `${number}`.padEnd(Math.max(1, missing - 25), 'n');
-  return `${JSON.stringify({ type: 'MODIFIED', object: pod })}\n`;
+  const metadata = { ...pod.metadata, managedFields: managedFieldsOf(pod) };
+  const missing = POD_BYTES - JSON.stringify({ ...pod, metadata }).length;
+  metadata.annotations['example.org/note'] = `${number}`.padEnd(Math.max(1, missing - 25), 'n');
+  return `${JSON.stringify({ type: 'MODIFIED', object: { ...pod, metadata } })}\n`;
+}
+
+/** Who has written which fields: a controller of replicas all but the status, and a kubelet that. */
+function managedFieldsOf({
+  spec,
+  status,
+  metadata: { labels },
+}: Record<'spec' | 'status', object> & {
+  metadata: { labels: object };
+}): object[] {
+  const common = {
+    operation: 'Update',
+    apiVersion: 'v1',
+    time: '2026-01-01T00:00:00Z',
+    fieldsType: 'FieldsV1',
+  };
+  const written = { metadata: { labels }, spec };
+  return [
+    { manager: 'kube-controller-manager', ...common, fieldsV1: fieldsOf(written) },
+    { manager: 'kubelet', ...common, fieldsV1: fieldsOf({ status }), subresource: 'status' },
+  ];
+}
+
+/** FieldsV1: of lists, elements by their name or type. */
+function fieldsOf(value: unknown): object {
+  if (typeof value !== 'object' || value === null) return {};
+  if (!Array.isArray(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, field]) => [`f:${key}`, fieldsOf(field)]));
+  }
+  const named = (value as unknown[]).filter((element) => typeof element === 'object' && element !== null);
+  return Object.fromEntries(
+    named.map((element) => {
+      const key = 'name' in element ? 'name' : 'type';
+      const name = JSON.stringify({ [key]: (element as Record<string, unknown>)[key] });
+      return [`k:${name}`, { '.': {}, ...fieldsOf(element) }];
+    }),
+  );
 }
 
 function kubeconfigOf(port: number, ca: string): string {

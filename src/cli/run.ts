@@ -100,8 +100,12 @@ async function runRole(
     // The image asks Node.js for it. A regular collection leaves the heap in pieces, and gives little back.
     const collect = gc && ((): void => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
     const usedMiB = (): number => process.memoryUsage().heapUsed / 2 ** 20;
+    const cpuMs = (): number => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1000;
+    };
     if (collect !== undefined)
-      giveBackAfterWork({ clock: systemClock, breath: breathOf(systemClock), usedMiB, collect });
+      giveBackAfterWork({ clock: systemClock, breath: breathOf(systemClock), usedMiB, cpuMs, collect });
     const agent = await ROLES[role]({ config, clock: systemClock, log, sink, lines }, signal);
     log.info('started', { role });
     await whenAborted(AbortSignal.any([signal, agent.failed]));

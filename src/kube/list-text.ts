@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import { type Fields, isFields } from '../lib/fields.ts';
+import { parseObjects } from './managed-fields.ts';
 
 /** Some milliseconds of parsing, in characters. */
 const PART_LENGTH = 64 * 1024;
@@ -69,7 +70,7 @@ export class ListText {
     const text = (this.#head ?? '') + this.#text + this.#decoder.end();
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = parseObjects(text, itemsIn);
     } catch (error) {
       throw this.#error(`the answer is not JSON: ${errorMessage(error)}`);
     }
@@ -115,10 +116,16 @@ export class ListText {
   }
 }
 
+/** @param value a list, or items of one */
+function itemsIn(value: unknown): readonly unknown[] {
+  const items = isFields(value) ? value['items'] : value;
+  return Array.isArray(items) ? items : [];
+}
+
 /** Undefined: it is not JSON. */
 function valueOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseObjects(text, itemsIn);
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject, ObjectMeta } from '../api/wire.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import { type Fields, isFields } from '../lib/fields.ts';
+import { parseObjects } from './managed-fields.ts';
 
 /** One page as the API server sends it. */
 export interface Page<T> {
@@ -19,7 +20,7 @@ export function parseAnswer(body: Buffer, what: string): Fields {
 
 function parse(text: string, what: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseObjects(text, (object) => [object]);
   } catch (error) {
     throw new TributaryError('Unavailable', `${what}: the answer is not JSON: ${errorMessage(error)}`);
   }

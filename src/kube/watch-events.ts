@@ -5,6 +5,7 @@ import { TributaryError, errorMessage } from '../lib/errors.ts';
 import { isFields } from '../lib/fields.ts';
 import { lines, readError } from './body.ts';
 import type { WatchEvent } from './client.ts';
+import { parseObjects } from './managed-fields.ts';
 import { isObject, oneShape } from './objects.ts';
 import { watchError } from './status-error.ts';
 
@@ -28,10 +29,12 @@ export async function* watchEvents<T extends KubeObject>(
   }
 }
 
+const objectOf = (event: unknown): unknown[] => (isFields(event) ? [event['object']] : []);
+
 function parseEvent<T extends KubeObject>(type: ResourceType<T>, line: Buffer, what: string): WatchEvent<T> {
   let event: unknown;
   try {
-    event = JSON.parse(line.toString('utf8'));
+    event = parseObjects(line.toString('utf8'), objectOf);
   } catch (error) {
     throw new TributaryError('Unavailable', `${what}: a line is not JSON: ${errorMessage(error)}`);
   }

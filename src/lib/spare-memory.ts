@@ -3,6 +3,8 @@ import type { Clock } from './clock.ts';
 
 /** What begins again soon would fill the memory anew. */
 const CALM_MS = 5_000;
+/** A program that computes more than this in that time is at work, in short turns: a collection would hold it up, and find little. */
+const BUSY_MS = CALM_MS / 10;
 /** A collection stops the program for a millisecond or more for each MiB. A larger heap is left to V8, which does it bit by bit. */
 const MOST_MIB = 96;
 /**
@@ -16,6 +18,8 @@ interface SpareMemoryOptions {
   breath: Pick<Breath, 'onLong'>;
   /** Of the heap, with its garbage. */
   usedMiB: () => number;
+  /** CPU time of the process so far. */
+  cpuMs: () => number;
   /** Collects all garbage, in one go. */
   collect: () => void;
 }
@@ -28,11 +32,24 @@ interface SpareMemoryOptions {
  *
  * @returns what ends it
  */
-export function giveBackAfterWork({ clock, breath, usedMiB, collect }: SpareMemoryOptions): () => void {
+export function giveBackAfterWork({
+  clock,
+  breath,
+  usedMiB,
+  cpuMs,
+  collect,
+}: SpareMemoryOptions): () => void {
   let workedAt = -Infinity;
+  let cpuBeforeMs = 0;
   let leastMiB = 0;
   let cancel: (() => void) | undefined;
+  const worked = (): void => {
+    workedAt = clock.monotonic();
+    cpuBeforeMs = cpuMs();
+  };
   const look = (): void => {
+    const isOver = clock.monotonic() - workedAt >= CALM_MS;
+    if (isOver && cpuMs() - cpuBeforeMs > BUSY_MS) worked();
     const leftMs = workedAt + CALM_MS - clock.monotonic();
     cancel = leftMs > 0 ? clock.after(leftMs, look) : undefined;
     if (leftMs > 0) return;
@@ -42,7 +59,7 @@ export function giveBackAfterWork({ clock, breath, usedMiB, collect }: SpareMemo
     leastMiB = usedMiB();
   };
   const end = breath.onLong(() => {
-    workedAt = clock.monotonic();
+    worked();
     cancel ??= clock.after(CALM_MS, look);
   });
   return () => {

@@ -9,16 +9,24 @@ function world(usedMiB = 50): {
   /** After which the heap has so much more garbage. */
   work: (garbageMiB?: number) => void;
   collections: () => number;
+  /** Uses so much CPU time from now on, each second. */
+  compute: (shareMs: number) => void;
   end: () => void;
 } {
   const clock = new FakeClock();
   const long = new Listeners();
   let collections = 0;
   let garbageMiB = 0;
+  let [shareMs, sinceMs, sumMs] = [0, 0, 0];
+  const cpuMs = (): number => sumMs + ((clock.monotonic() - sinceMs) / 1_000) * shareMs;
+  const compute = (share: number): void => {
+    [sumMs, sinceMs, shareMs] = [cpuMs(), clock.monotonic(), share];
+  };
   const end = giveBackAfterWork({
     clock,
     breath: { onLong: long.add },
     usedMiB: () => usedMiB + garbageMiB,
+    cpuMs,
     collect: () => {
       collections += 1;
       garbageMiB = 0;
@@ -28,7 +36,7 @@ function world(usedMiB = 50): {
     garbageMiB += moreMiB;
     long.tell();
   };
-  return { clock, work, collections: () => collections, end };
+  return { clock, work, collections: () => collections, compute, end };
 }
 
 test('memory is given back once, when work has been over for a while', async () => {
@@ -67,6 +75,19 @@ test('a turn that was long for another reason is followed by none', async () => 
   work(5);
   await clock.advance(10_000);
   expect(collections()).toBe(2);
+});
+
+test('while the program computes, in short turns, nothing is collected', async () => {
+  const { clock, work, collections, compute } = world();
+  compute(200);
+  work();
+  await clock.advance(60_000);
+  expect(collections()).toBe(0);
+  compute(20);
+  await clock.advance(4_999);
+  expect(collections()).toBe(0);
+  await clock.advance(5_001);
+  expect(collections()).toBe(1);
 });
 
 test('a large heap is left alone', async () => {
