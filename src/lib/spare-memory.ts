@@ -3,8 +3,10 @@ import type { Clock } from './clock.ts';
 
 /** What begins again soon would fill the memory anew. */
 const CALM_MS = 5_000;
-/** A program that computes more than this in that time is at work, in short turns: a collection would hold it up, and find little. */
-const BUSY_MS = CALM_MS / 10;
+/** A program that computes for more of the time than this is at work, in short turns: a collection would hold it up, and find little. */
+const BUSY_SHARE = 0.1;
+/** Over less time the share says nothing. */
+const LEAST_WAIT_MS = 1_000;
 /** A collection stops the program for a millisecond or more for each MiB. A larger heap is left to V8, which does it bit by bit. */
 const MOST_MIB = 96;
 /**
@@ -27,8 +29,8 @@ interface SpareMemoryOptions {
 /**
  * Gives back the memory that long work has needed, some seconds after it. V8 by itself does so only where a program allocates nearly
  * nothing for half a minute, and ours hears of something each second: an agent that had begun anew with 6,000 pods held 85 MiB for
- * minutes, and 52 after one collection of 19 ms. Nothing is awaited while there is no such work, and nothing collected unless the heap has
- * grown since the last time.
+ * minutes, and 52 after one collection of 19 ms. Nothing is awaited while there is no such work, and nothing collected unless the program
+ * rests and the heap has grown since the last time.
  *
  * @returns what ends it
  */
@@ -40,27 +42,28 @@ export function giveBackAfterWork({
   collect,
 }: SpareMemoryOptions): () => void {
   let workedAt = -Infinity;
-  let cpuBeforeMs = 0;
   let leastMiB = 0;
   let cancel: (() => void) | undefined;
-  const worked = (): void => {
-    workedAt = clock.monotonic();
-    cpuBeforeMs = cpuMs();
+  const lookAfter = (delayMs: number): void => {
+    const waitMs = Math.max(delayMs, LEAST_WAIT_MS);
+    const cpuBeforeMs = cpuMs();
+    cancel = clock.after(waitMs, () => look((cpuMs() - cpuBeforeMs) / waitMs > BUSY_SHARE));
   };
-  const look = (): void => {
-    const isOver = clock.monotonic() - workedAt >= CALM_MS;
-    if (isOver && cpuMs() - cpuBeforeMs > BUSY_MS) worked();
+  const look = (isBusy: boolean): void => {
     const leftMs = workedAt + CALM_MS - clock.monotonic();
-    cancel = leftMs > 0 ? clock.after(leftMs, look) : undefined;
-    if (leftMs > 0) return;
+    if (leftMs > 0 || isBusy) {
+      lookAfter(leftMs > 0 ? leftMs : CALM_MS);
+      return;
+    }
+    cancel = undefined;
     const used = usedMiB();
     if (used > MOST_MIB || used < leastMiB + LEAST_MIB) return;
     collect();
     leastMiB = usedMiB();
   };
   const end = breath.onLong(() => {
-    worked();
-    cancel ??= clock.after(CALM_MS, look);
+    workedAt = clock.monotonic();
+    if (cancel === undefined) lookAfter(CALM_MS);
   });
   return () => {
     end();
