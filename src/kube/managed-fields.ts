@@ -52,21 +52,20 @@ function withoutManagedFields(text: string): { rest: string; cuts: number } {
 }
 
 /**
- * Behind the list that began before. No list is within it (FieldsV1 is objects in objects), so that a `}]` ends it that is in no
- * string: the next key or the next object follows, or the end of all. Within a string the quotes of those would be escaped, and behind
- * the end of one comes no letter.
+ * Behind the list that began before; undefined: it is not certain where that is. No list is within it (FieldsV1 is objects in objects),
+ * so that the first `}]` ends it unless that is in a string. There the quotes of what follows would be escaped, and the quote that ends
+ * one is followed by nothing but a colon, a comma or a bracket.
  */
 function endOf(text: string, from: number): number | undefined {
-  for (let found = text.indexOf(']', from); found !== -1; found = text.indexOf(']', found + 1)) {
-    if (text[found - 1] !== '}') continue;
-    const end = found + 1;
-    const after = text.slice(end, end + LONGEST_SIGN);
-    if (NEXT.test(after) || (after.length < LONGEST_SIGN && END.test(after))) return end;
-  }
-  return undefined;
+  let found = text.indexOf(']', from);
+  while (found !== -1 && text[found - 1] !== '}') found = text.indexOf(']', found + 1);
+  if (found === -1) return undefined;
+  const end = found + 1;
+  const after = text.slice(end, end + LONGEST_SIGN);
+  return NEXT.test(after) || (after.length < LONGEST_SIGN && END.test(after)) ? end : undefined;
 }
 
-/** After those that close `metadata`, the object, and the event. */
-const NEXT = /^\}{0,3},\{?"[a-z]/iu;
+/** The next key or the next object, after what closes `metadata`, the object, and the event. */
+const NEXT = /^\}{0,3},\{?"[^:,}\]\s]/u;
 const END = /^[\]}\s]*$/u;
 const LONGEST_SIGN = 8;
