@@ -49,8 +49,8 @@ async function runCommand(): Promise<void> {
   if (isCompletion(args)) process.exit();
 }
 
-// Scripts ask for it all the time: it does not wait until all other commands are loaded.
 const tooOld = oldNodeMessage(process.versions.node, process.execPath);
+// Scripts ask for it all the time: it does not wait until all other commands are loaded.
 if (args.length === 1 && args[0] === 'version') process.stdout.write(versionLine());
 else if (tooOld !== undefined) {
   process.stderr.write(tooOld);

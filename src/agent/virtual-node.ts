@@ -16,6 +16,7 @@ import { createClient } from '../kube/http-client.ts';
 import { LeaseKeeper } from '../kube/lease-keeper.ts';
 import { SpareConnection } from '../kube/spare-connection.ts';
 import { systemRandom } from '../lib/backoff.ts';
+import { cpuSeconds } from '../lib/clock.ts';
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
@@ -238,10 +239,7 @@ export class VirtualNodeAgent implements Component {
     const figures = new ResourceMetrics({
       nodeName: provider.nodeName,
       startTimeMs: clock.now(),
-      own: () => {
-        const { user, system } = process.cpuUsage();
-        return { cpuSeconds: (user + system) / 1e6, memoryBytes: process.memoryUsage.rss() };
-      },
+      own: () => ({ cpuSeconds: cpuSeconds(), memoryBytes: process.memoryUsage.rss() }),
     });
     const usage = new ForeignUsage(provider, figures, { clock, log: log.named('usage') });
     const spare = new SpareConnection(clock);

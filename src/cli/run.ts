@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Role } from '../agent/roles.ts';
 import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
 import { breathOf } from '../lib/breath.ts';
-import { systemClock } from '../lib/clock.ts';
+import { cpuSeconds, systemClock } from '../lib/clock.ts';
 import { whenAborted } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { createLogger, type LogSink, noLines } from '../lib/log.ts';
@@ -100,12 +100,8 @@ async function runRole(
     // The image asks Node.js for it. A regular collection leaves the heap in pieces, and gives little back.
     const collect = gc && ((): void => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
     const usedMiB = (): number => process.memoryUsage().heapUsed / 2 ** 20;
-    const cpuMs = (): number => {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1000;
-    };
     if (collect !== undefined)
-      giveBackAfterWork({ clock: systemClock, breath: breathOf(systemClock), usedMiB, cpuMs, collect });
+      giveBackAfterWork({ clock: systemClock, breath: breathOf(systemClock), usedMiB, cpuSeconds, collect });
     const agent = await ROLES[role]({ config, clock: systemClock, log, sink, lines }, signal);
     log.info('started', { role });
     await whenAborted(AbortSignal.any([signal, agent.failed]));

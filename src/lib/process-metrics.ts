@@ -1,6 +1,7 @@
 /** What every process of ours shows about itself. */
 import type { Registry } from 'prom-client';
 
+import { cpuSeconds } from './clock.ts';
 import { gaugeOf, readCounter, readGauge } from './instruments.ts';
 import { type LineCounts, LOG_LEVELS } from './log.ts';
 import type { Metric } from './metric.ts';
@@ -64,10 +65,7 @@ export function showProcess(registry: Registry, { version, role, lines, startedA
   gaugeOf(registry, PROCESS_METRICS.build).set({ version, role }, 1);
   gaugeOf(registry, PROCESS_METRICS.start).set(startedAt / 1000);
   readGauge(registry, PROCESS_METRICS.memory, () => [[{}, process.memoryUsage.rss()]]);
-  readCounter(registry, PROCESS_METRICS.cpu, () => {
-    const { user, system } = process.cpuUsage();
-    return [[{}, (user + system) / 1e6]];
-  });
+  readCounter(registry, PROCESS_METRICS.cpu, () => [[{}, cpuSeconds()]]);
   readCounter(registry, PROCESS_METRICS.lines, () =>
     LOG_LEVELS.map((level) => [{ level }, lines[level]] as const),
   );

@@ -21,7 +21,7 @@ interface SpareMemoryOptions {
   /** Of the heap, with its garbage. */
   usedMiB: () => number;
   /** CPU time of the process so far. */
-  cpuMs: () => number;
+  cpuSeconds: () => number;
   /** Collects all garbage, in one go. */
   collect: () => void;
 }
@@ -38,7 +38,7 @@ export function giveBackAfterWork({
   clock,
   breath,
   usedMiB,
-  cpuMs,
+  cpuSeconds,
   collect,
 }: SpareMemoryOptions): () => void {
   let workedAt = -Infinity;
@@ -46,8 +46,8 @@ export function giveBackAfterWork({
   let cancel: (() => void) | undefined;
   const lookAfter = (delayMs: number): void => {
     const waitMs = Math.max(delayMs, LEAST_WAIT_MS);
-    const cpuBeforeMs = cpuMs();
-    cancel = clock.after(waitMs, () => look((cpuMs() - cpuBeforeMs) / waitMs > BUSY_SHARE));
+    const before = cpuSeconds();
+    cancel = clock.after(waitMs, () => look(cpuSeconds() - before > (BUSY_SHARE * waitMs) / 1_000));
   };
   const look = (isBusy: boolean): void => {
     const leftMs = workedAt + CALM_MS - clock.monotonic();

@@ -26,7 +26,7 @@ function world(usedMiB = 50): {
     clock,
     breath: { onLong: long.add },
     usedMiB: () => usedMiB + garbageMiB,
-    cpuMs,
+    cpuSeconds: () => cpuMs() / 1_000,
     collect: () => {
       collections += 1;
       garbageMiB = 0;
