@@ -1,5 +1,5 @@
 /** P17: exec, logs and port-forward through the virtual node, beside the same at the provider. */
-import type { Bench, Found, Goal, Measured } from '../frame/bench.ts';
+import { type Bench, type Found, type Goal, inTurn, type Measured } from '../frame/bench.ts';
 import { differences, ratios } from '../frame/goals.ts';
 import { cpuMs } from '../frame/process-figures.ts';
 import { median } from '../frame/statistics.ts';
@@ -28,10 +28,10 @@ export const accessBench: Bench<{ megabytes: number; samples: number; streams: n
   what:
     'One pod in a real container of the foreign cluster. It is reached at home through the virtual node, and **directly** at the foreign API ' +
     'server; the client is the same: WebSockets for exec, HTTP/2 for logs, `kubectl port-forward`. The way through the virtual node has two more ' +
-    'programs in it, the home API server and the agent, and each of them decrypts and encrypts all bytes once more. First bytes are medians of several ' +
-    'uses by turns. Streams at once are port-forwards that send a word and get it back; the longest answer of the agent’s /livez ' +
+    'programs in it, the home API server and the agent, and each of them decrypts and encrypts all bytes once more. First bytes are medians of many ' +
+    'uses by turns, each way first as often as any other. Streams at once are port-forwards that send a word and get it back; the longest answer of the agent’s /livez ' +
     'meanwhile shows whether its event loop stalls.',
-  parameters: { megabytes: 64, samples: 15, streams: 100 },
+  parameters: { megabytes: 64, samples: 45, streams: 100 },
   problem: () => (process.getuid?.() === 0 ? undefined : 'real containers need root'),
   run: async ({ parameters, rounds, say, before, nodeFlags }) => {
     const bytes = parameters.megabytes * BYTES_PER_MB;
@@ -61,7 +61,8 @@ async function round(ways: readonly Way[], sizes: Sizes): Promise<Map<string, Fi
   for (const use of NAMES) {
     const firsts = new Map(ways.map((way): [Way, number[]] => [way, []]));
     for (let sample = 0; sample < sizes.samples; sample++) {
-      for (const [way, values] of firsts) values.push((await USES[use](way, 'short')).firstByteMs);
+      for (const way of inTurn(ways, sample))
+        firsts.get(way)?.push((await USES[use](way, 'short')).firstByteMs);
     }
     for (const [way, values] of firsts) of(way).set(firstOf(use), median(values));
     for (const way of ways) await long(way, use, of(way));

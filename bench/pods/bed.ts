@@ -75,6 +75,9 @@ const QUIET_CPU_MS = 200;
 const QUIET_TIMEOUT_MS = 30_000;
 const READY_TIMEOUT_MS = 60_000;
 
+const NULL_MIRRORS = ['null', 'annotated'] as const;
+export type NullMirrorName = (typeof NULL_MIRRORS)[number];
+
 export const tenantOf = (namespace: string): string => `home-${namespace}`;
 
 export class Bed {
@@ -216,11 +219,13 @@ export class Bed {
     });
   }
 
-  async startNullMirror(): Promise<Program> {
+  /** @param name the annotated one carries the annotations of pods across */
+  async startNullMirror(name: NullMirrorName = 'null'): Promise<Program> {
     const script = join(import.meta.dirname, 'null-mirror.ts');
     const files = [this.cluster('home').kubeconfig, this.tenantKubeconfig];
     const command = [process.execPath, ...imageFlags(), script, ...files];
-    return this.#start('null', [...command, 'null', 'null', tenantOf('null'), String(this.#mostPods)]);
+    const carried = name === 'annotated' ? ['annotations'] : [];
+    return this.#start(name, [...command, name, name, tenantOf(name), String(this.#mostPods), ...carried]);
   }
 
   /** Objects as YAML or JSON, as a person would apply them. */
@@ -279,7 +284,7 @@ export class Bed {
 
   /** Namespaces at home whose pods run in tenants over there. */
   get #mirrors(): MirrorName[] {
-    return [...this.#ours, 'null', ...(this.#options.others ?? []).map(({ name }) => name)];
+    return [...this.#ours, ...NULL_MIRRORS, ...(this.#options.others ?? []).map(({ name }) => name)];
   }
 
   get #namespaces(): [ClusterName, MirrorName[]][] {

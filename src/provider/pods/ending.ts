@@ -99,12 +99,15 @@ export class Ending {
    * the pod goes.
    */
   #endOf(home: Pod, last: Pod | undefined): PodStatus | undefined {
+    const isAwaited = isEndAwaited(home);
+    // Most pods just go. What is shown of one is finished only where that over there is.
+    if (!isAwaited && (last === undefined || !isFinished(last))) return undefined;
     const { clock, context } = this.#options;
     const now = timestamp(clock.now());
     const given = context(home.metadata.namespace ?? '');
     const shown = last && given ? { ...home, status: forgeStatus(home, last, given, now) } : home;
     if (isFinished(shown)) return shown.status;
-    return isEndAwaited(home) ? endedStatus(shown, now) : undefined;
+    return isAwaited ? endedStatus(shown, now) : undefined;
   }
 
   /**
