@@ -89,8 +89,16 @@ export interface Curve {
   }[];
 }
 
-/** All, in the order of that round: whoever comes first in one round comes last in the next. */
+/**
+ * All, in the order of that round. Whoever comes next has to live with what the one before has left behind, so everybody follows everybody
+ * else as often as any other: after as many rounds as there are contenders, or twice as many where their number is odd (E. J. Williams,
+ * 1949, designs balanced for the estimation of residual effects).
+ */
 export const inTurn = <T>(all: readonly T[], round: number): T[] => {
-  const first = round % all.length;
-  return [...all.slice(first), ...all.slice(0, first)];
+  const count = all.length;
+  // From the ends inwards: 0, 4, 1, 3, 2.
+  const zigzag = all.map((_, place) => (place % 2 === 0 ? place / 2 : count - (place + 1) / 2));
+  const isMirrored = count % 2 === 1 && Math.floor(round / count) % 2 === 1;
+  const places = isMirrored ? zigzag.toReversed() : zigzag;
+  return places.flatMap((place) => all.slice((place + round) % count).slice(0, 1));
 };

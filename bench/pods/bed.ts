@@ -75,9 +75,6 @@ const QUIET_CPU_MS = 200;
 const QUIET_TIMEOUT_MS = 30_000;
 const READY_TIMEOUT_MS = 60_000;
 
-const NULL_MIRRORS = ['null', 'annotated'] as const;
-export type NullMirrorName = (typeof NULL_MIRRORS)[number];
-
 export const tenantOf = (namespace: string): string => `home-${namespace}`;
 
 export class Bed {
@@ -219,13 +216,11 @@ export class Bed {
     });
   }
 
-  /** @param name the annotated one carries the annotations of pods across */
-  async startNullMirror(name: NullMirrorName = 'null'): Promise<Program> {
+  async startNullMirror(): Promise<Program> {
     const script = join(import.meta.dirname, 'null-mirror.ts');
     const files = [this.cluster('home').kubeconfig, this.tenantKubeconfig];
     const command = [process.execPath, ...imageFlags(), script, ...files];
-    const carried = name === 'annotated' ? ['annotations'] : [];
-    return this.#start(name, [...command, name, name, tenantOf(name), String(this.#mostPods), ...carried]);
+    return this.#start('null', [...command, 'null', 'null', tenantOf('null'), String(this.#mostPods)]);
   }
 
   /** Objects as YAML or JSON, as a person would apply them. */
@@ -284,7 +279,7 @@ export class Bed {
 
   /** Namespaces at home whose pods run in tenants over there. */
   get #mirrors(): MirrorName[] {
-    return [...this.#ours, ...NULL_MIRRORS, ...(this.#options.others ?? []).map(({ name }) => name)];
+    return [...this.#ours, 'null', ...(this.#options.others ?? []).map(({ name }) => name)];
   }
 
   get #namespaces(): [ClusterName, MirrorName[]][] {

@@ -4,7 +4,7 @@ import { differences, ratios } from '../frame/goals.ts';
 import { writes } from './api-requests.ts';
 import { Bed } from './bed.ts';
 import { burst, type Burst } from './burst.ts';
-import { ANNOTATED, annotatedContender, mirrors, native, type Contender } from './contender.ts';
+import { mirrors, native, type Contender } from './contender.ts';
 import {
   type Figure,
   lifeRequestsOf,
@@ -38,15 +38,14 @@ export const burstBench: Bench<{ pods: number; warmUp: number }> = {
   title: 'a Deployment from nothing to all pods Ready, and back',
   what:
     'Two control planes, ten nodes of kwok in the foreign one. The **null mirror** is the least that a virtual node can do: one creation ' +
-    'over there, one status at home, no checks, no retries (`bench/pods/null-mirror.ts`). It leaves out the annotations that the pods have by their Deployment; a second one carries them across, as ' +
-    'a virtual node has to. **Native** is the same Deployment in the foreign ' +
+    'over there, one status at home, no checks, no retries (`bench/pods/null-mirror.ts`). **Native** is the same Deployment in the foreign ' +
     'cluster alone. Own CPU is that of the process: up to the last Ready pod, and from the Deployment’s deletion on.',
   parameters: { pods: 1_000, warmUp: 100 },
   limits: { warmUp: { least: 0 } },
   run: async ({ parameters, rounds, say, ...given }) => {
     const bed = await Bed.up({ name: 'bench-burst', progress: say, ...given });
     try {
-      const contenders: Contender[] = [...(await mirrors(bed, given)), await annotatedContender(bed), native];
+      const contenders: Contender[] = [...(await mirrors(bed, given)), native];
       await bed.quiet();
       // Warms up compilers and caches of every program; not counted.
       for (const contender of contenders) await burst(bed, contender, parameters.warmUp);
@@ -83,23 +82,19 @@ function goalsOf(results: Results): Goal[] {
   const ready: Figure = ({ readyPerSecond }) => readyPerSecond;
   const gone: Figure = ({ gonePerSecond }) => gonePerSecond;
   const requests = perPod(lifeRequestsOf);
-  const beside = (mirror: string, suffix: string, whose: string): Goal[] => [
-    {
-      id: `P1${suffix}`,
-      what: `pods/s until all are Ready, of ${whose}`,
-      values: ratios(of('agent', ready), of(mirror, ready)),
-      atLeast: 0.95,
-    },
-    {
-      id: `P3${suffix}`,
-      what: `pods/s until all are gone, of ${whose}`,
-      values: ratios(of('agent', gone), of(mirror, gone)),
-      atLeast: 0.95,
-    },
-  ];
   return [
-    ...beside('null mirror', '', 'the null mirror’s'),
-    ...(results.has(ANNOTATED) ? beside(ANNOTATED, '-annotated', 'those of the one with annotations') : []),
+    {
+      id: 'P1',
+      what: 'pods/s until all are Ready, of the null mirror’s',
+      values: ratios(of('agent', ready), of('null mirror', ready)),
+      atLeast: 0.95,
+    },
+    {
+      id: 'P3',
+      what: 'pods/s until all are gone, of the null mirror’s',
+      values: ratios(of('agent', gone), of('null mirror', gone)),
+      atLeast: 0.95,
+    },
     {
       id: 'P11',
       what: 'requests per pod, from creation to removal, above the null mirror’s',

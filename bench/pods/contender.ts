@@ -7,7 +7,7 @@ import type { Given } from '../frame/bench.ts';
 import type { Program } from '../frame/program.ts';
 
 export interface Contender {
-  /** `agent`, `before`, `null mirror`, `null mirror with annotations`, `native`, or that of another system. */
+  /** `agent`, `before`, `null mirror`, `native`, or that of another system. */
   readonly name: string;
   /** Where the Deployment is made. */
   readonly cluster: ClusterName;
@@ -19,8 +19,6 @@ export interface Contender {
 }
 
 export type Mirror = Contender & Required<Pick<Contender, 'node' | 'program' | 'tenant'>>;
-
-export const ANNOTATED = 'null mirror with annotations';
 
 const mirror = (name: string, namespace: string, program: Program): Mirror => ({
   name,
@@ -36,10 +34,6 @@ export const agentContender = async (bed: Bed): Promise<Mirror> =>
 
 export const nullContender = async (bed: Bed): Promise<Mirror> =>
   mirror('null mirror', 'null', await bed.startNullMirror());
-
-/** Its pods over there have the annotations of their owner, as those of the product. */
-export const annotatedContender = async (bed: Bed): Promise<Mirror> =>
-  mirror(ANNOTATED, 'annotated', await bed.startNullMirror('annotated'));
 
 export const native: Contender = { name: 'native', cluster: 'foreign', namespace: 'native' };
 

@@ -3,9 +3,7 @@
  * there, a remote pod that turns Ready is written home, in that causal order, and deletion goes the same way. The
  * product's client and informers, and nothing else: no checks, no queue, no retries, no references, no events.
  *
- *     node bench/pods/null-mirror.ts HOME_KUBECONFIG FOREIGN_KUBECONFIG NODE HOME_NAMESPACE TENANT_NAMESPACE PODS [annotations]
- *
- * With `annotations` those of the home pod are carried across, too.
+ *     node bench/pods/null-mirror.ts HOME_KUBECONFIG FOREIGN_KUBECONFIG NODE HOME_NAMESPACE TENANT_NAMESPACE PODS
  */
 import { readFile } from 'node:fs/promises';
 
@@ -18,11 +16,10 @@ import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { LeaseKeeper } from '../../src/kube/lease-keeper.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { errorMessage } from '../../src/lib/errors.ts';
-import { present } from '../../src/lib/fields.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { isReady } from './readiness.ts';
 
-const [homeFile = '', foreignFile = '', nodeName = '', namespace = '', tenant = '', most = '', carried] =
+const [homeFile = '', foreignFile = '', nodeName = '', namespace = '', tenant = '', most = ''] =
   process.argv.slice(2);
 const open = async (file: string): Promise<HttpClient> =>
   createClient(await parseKubeconfig(await readFile(file, 'utf8')));
@@ -65,7 +62,6 @@ function remoteOf(pod: Pod): Draft<Pod> {
       namespace: tenant,
       // A provider takes pods of peers only with it.
       labels: { ...pod.metadata.labels, [LABEL_HOME_UID]: pod.metadata.uid },
-      ...(carried === 'annotations' && present({ annotations: pod.metadata.annotations })),
     },
     spec: {
       ...spec,
