@@ -12,18 +12,18 @@ import { failure, Report } from './report.ts';
 
 const EVERY = 20;
 
-const { isPlanted, ...options } = given(process.argv.slice(2));
+const { isPlanted, ...options } = optionsOf(process.argv.slice(2));
 // What the lab's PKI needs must be there before it is imported.
 await import('reflect-metadata');
 const { suite } = await import('./suite.ts');
 const { PLANTED } = await import('./planted.ts');
 
-function given(args: readonly string[]): FaultsOptions {
+function optionsOf(args: readonly string[]): FaultsOptions {
   try {
     return parseArguments(args);
   } catch (error) {
     console.error(`faults: ${Error.isError(error) ? error.message : String(error)}`);
-    process.exit(2);
+    return process.exit(2);
   }
 }
 

@@ -85,6 +85,13 @@ export const PROGRAM: CommandSpec = {
 /** A shell asks what may follow; what has not ended by then is of no interest. */
 export const isCompletion = (args: readonly string[]): boolean => args[0] === COMPLETE;
 
+/** What people also say for a command of ours. */
+function asCommands(args: readonly string[]): readonly string[] {
+  const [first = '', ...rest] = args;
+  if (first === 'help') return [...rest, '--help'];
+  return first === '--version' ? ['version', ...rest] : args;
+}
+
 /** Finds the command and runs it; the first signal ends it in order. `name`: how the program is called. */
 export async function runCli(
   args: readonly string[],
@@ -98,5 +105,5 @@ export async function runCli(
     return EXIT.ok;
   }
   const program = defineCommand({ ...PROGRAM, name }, '');
-  return program.run(args[0] === 'help' ? [...args.slice(1), '--help'] : args, environment);
+  return program.run(asCommands(args), environment);
 }

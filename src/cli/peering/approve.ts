@@ -10,6 +10,7 @@ import { EXIT, wrongForm } from '../command-line.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import { clusterCommand, type Session } from './environment.ts';
 import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
+import { permit } from './peer-objects.ts';
 
 type Word = NonNullable<AdvertisementSpec['approval']>;
 
@@ -60,9 +61,19 @@ export const approveCommand = (word: Word): Command =>
       const type = wanted ?? (await waitingKind(name, session));
       const found = await patchNamed(type, { spec: { approval: word } }, { name, session });
       session.io.out(`${type.kind} ${found} ${word.toLowerCase()}\n`);
+      if (word === 'Approved' && type.kind === peeringRequests.kind) await welcome(found, session);
       return EXIT.ok;
     },
   });
+
+/** Whoever lets a cluster in takes back what `unpeer` has left for it. */
+async function welcome(clusterID: string, session: Session): Promise<void> {
+  for (const cluster of await listClusters(session)) {
+    const lifted =
+      idOf(cluster) === clusterID && (await permit(cluster, session, ['incoming'])) !== undefined;
+    if (lifted) session.io.out(`ForeignCluster ${cluster.metadata.name} no longer says incoming: Disabled\n`);
+  }
+}
 
 const WAITING: string = FOREIGN_CLUSTER_REASONS.waitingForApproval;
 

@@ -1,5 +1,7 @@
 /** The objects of `tributary peer`, and writing them so that doing it twice is as good as once. */
 import {
+  type Direction,
+  DIRECTIONS,
   disabledIn,
   type ForeignCluster,
   foreignClusters,
@@ -107,15 +109,16 @@ async function changed(
 }
 
 /**
- * Lifts what `tributary unpeer` has left in its ForeignCluster: not to peer. Returns what says it again; undefined: nobody has
- * said it.
+ * Lifts what `tributary unpeer` has left in its ForeignCluster: not to peer, in these directions. Returns what says it again; undefined:
+ * nobody has said it.
  */
 export async function permit(
   cluster: ForeignCluster,
   { client, signal }: Session,
+  directions: readonly Direction[] = DIRECTIONS,
 ): Promise<(() => Promise<void>) | undefined> {
   const { name } = cluster.metadata;
-  const disabled = disabledIn(cluster);
+  const disabled = disabledIn(cluster).filter((direction) => directions.includes(direction));
   if (disabled.length === 0) return undefined;
   const say = async (wish: PeeringWish | null, more = {}): Promise<void> => {
     const spec = Object.fromEntries(disabled.map((direction) => [direction, wish]));

@@ -55,6 +55,11 @@ describe.each(COMMANDS)('tributary %s', (words, spec) => {
   });
 });
 
+test('--version is what people try first', async () => {
+  const { code, out } = await tributary('--version');
+  expect([code, out]).toEqual([0, (await tributary('version')).out]);
+});
+
 test.each([
   ['pear', 'unknown command "pear"; did you mean peer?', 'tributary'],
   ['constructor', 'unknown command "constructor"', 'tributary'],

@@ -327,6 +327,20 @@ describe('approve and deny', () => {
     expect(approval('peeringrequests')).toBe('Approved');
   });
 
+  test('who lets a cluster in again takes back what unpeer has left for it, and no more', async () => {
+    const spec = { clusterID: MILAN, incoming: 'Disabled', outgoing: 'Disabled' } as const;
+    world.seed(foreignClusters, { metadata: { name: 'milan' }, spec });
+    world.seed(peeringRequests, { metadata: { name: MILAN }, spec: { clusterID: MILAN, namespaces: [] } });
+    const left = (): unknown => world.api.storage.get('foreignclusters.tributary.dev', 'milan')?.spec;
+    await world.run(approveCommand('Denied'), 'milan');
+    expect(left()).toEqual(spec);
+    const { out } = await world.run(approveCommand('Approved'), 'milan');
+    expect(out).toBe(
+      `PeeringRequest ${MILAN} approved\nForeignCluster milan no longer says incoming: Disabled\n`,
+    );
+    expect(left()).toEqual({ clusterID: MILAN, outgoing: 'Disabled' });
+  });
+
   test.each([
     ['pod x', 2, /neither peeringrequest nor advertisement/],
     ['constructor x', 2, /neither/],
