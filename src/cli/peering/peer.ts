@@ -27,14 +27,6 @@ const PATIENCE_MS = 10_000;
 /** Peers with the cluster at an endpoint. Returns the exit code. */
 export async function peerByEndpoint(args: PeerArguments, session: Session): Promise<number> {
   const { clock, io } = session;
-  if (
-    args.clusterID !== undefined &&
-    args.clusterID === (await readOwn(session).catch(() => undefined))?.clusterID
-  )
-    throw new TributaryError(
-      'Invalid',
-      `--id ${args.clusterID} is this cluster itself; that of the other one: tributary id, over there`,
-    );
   const written = await writeCluster(args, session);
   io.out(told(written));
   const confirmed =

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { announcementData } from '../../../../src/api/own-announcement.ts';
-import { configMaps } from '../../../../src/api/resources.ts';
 import { peerCommand } from '../../../../src/cli/peering/peer-command.ts';
 import { soon } from '../../../support/settle.ts';
 import { CliWorld } from '../support/cli-world.ts';
@@ -24,19 +22,6 @@ test('a name that was made for another port is told, and what to do', async () =
   expect(endpoint()).toBe('10.0.0.1:1');
   await world.run(peerCommand, '10.0.0.1:2 --name 10.0.0.1 --timeout 1s');
   expect(endpoint()).toBe('10.0.0.1:2');
-});
-
-test('a cluster does not peer with itself', async () => {
-  const clusterID = 'rome'.padEnd(26, 'a');
-  const own = { clusterID, clusterName: 'rome', endpoints: [], port: 7443, protocols: [1] };
-  const metadata = { namespace: 'tributary-system', name: 'tributary-announcement' };
-  world.seed(configMaps, { metadata, data: announcementData(own) });
-  const { code, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${clusterID}`);
-  expect([code, err]).toEqual([
-    2,
-    `--id ${clusterID} is this cluster itself; that of the other one: tributary id, over there\n`,
-  ]);
-  expect(endpoint()).toBeUndefined();
 });
 
 test('who interrupts it while nobody answers is told what stays', async () => {
