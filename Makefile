@@ -32,7 +32,7 @@ help:
 	@echo 'make test-long          the same with the long variants, which it names'
 	@echo "make conformance        Kubernetes' own suite, directly and through a virtual node: what differs [FOCUS=REGEXP]"
 	@echo 'make check              format, lint, types, generated files, of all files'
-	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]; real ones enforce NetworkPolicies, and those of kwok only pretend to run pods, Tributary too'
+	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]; real ones enforce NetworkPolicies; kwok only pretends to run pods, so that Tributary does not run there'
 	@echo 'make lab-down           takes them down, also after a crash; not while a program works with them'
 	@echo 'make bench              each figure against its reference [BENCH=NAME,...] [ROUNDS=5] [JSON=FILE] [SET=pods=100,...] [BEFORE=FOLDER]; bench/README.md'
 	@echo 'make bench-churn        memory, files and sockets while pods come and go [MINUTES=10]'

@@ -100,5 +100,8 @@ export const inTurn = <T>(all: readonly T[], round: number): T[] => {
   const zigzag = all.map((_, place) => (place % 2 === 0 ? place / 2 : count - (place + 1) / 2));
   const isMirrored = count % 2 === 1 && Math.floor(round / count) % 2 === 1;
   const places = isMirrored ? zigzag.toReversed() : zigzag;
-  return places.flatMap((place) => all.slice((place + round) % count).slice(0, 1));
+  return places.flatMap((place) => {
+    const at = (place + round) % count;
+    return all.slice(at, at + 1);
+  });
 };

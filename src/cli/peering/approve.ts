@@ -61,17 +61,17 @@ export const approveCommand = (word: Word): Command =>
       const type = wanted ?? (await waitingKind(name, session));
       const found = await patchNamed(type, { spec: { approval: word } }, { name, session });
       session.io.out(`${type.kind} ${found} ${word.toLowerCase()}\n`);
-      if (word === 'Approved' && type.kind === peeringRequests.kind) await welcome(found, session);
+      if (word === 'Approved' && type.kind === peeringRequests.kind) await liftDisabled(found, session);
       return EXIT.ok;
     },
   });
 
 /** Whoever lets a cluster in takes back what `unpeer` has left for it. */
-async function welcome(clusterID: string, session: Session): Promise<void> {
-  for (const cluster of await listClusters(session)) {
-    const lifted =
-      idOf(cluster) === clusterID && (await permit(cluster, session, ['incoming'])) !== undefined;
-    if (lifted) session.io.out(`ForeignCluster ${cluster.metadata.name} no longer says incoming: Disabled\n`);
+async function liftDisabled(clusterID: string, session: Session): Promise<void> {
+  const clusters = await listClusters(session);
+  for (const cluster of clusters.filter((one) => idOf(one) === clusterID)) {
+    if ((await permit(cluster, session, ['incoming'])) === undefined) continue;
+    session.io.out(`ForeignCluster ${cluster.metadata.name} no longer says incoming: Disabled\n`);
   }
 }
 
