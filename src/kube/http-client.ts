@@ -206,8 +206,8 @@ class JsonClient implements HttpClient {
     using head = startDeadline(this.#clock, this.#timeoutMs, what, options.signal);
     const headers = { accept: acceptHeader(options, 'object') };
     const response = await this.#transport.request({ method: 'GET', path, headers, signal: head.signal });
-    head.stopTimer();
     if (response.status !== 200) throw await this.#failure(response, what);
+    head.stopTimer();
     options.onOpen?.();
     yield* watchEvents(type, response.body, what);
   }

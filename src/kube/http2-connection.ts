@@ -209,7 +209,8 @@ export class Http2Connection {
     const { clock, pingIdleMs } = this.#options;
     this.#cancelTimer = clock.after(untilMomentMs(clock, pingIdleMs), () => {
       this.#options.onPulse(this);
-      if (this.#session.destroyed) return;
+      // One that ends after its last answers sends no more pings; TCP finds out whether its peer is there.
+      if (this.#session.destroyed || this.#session.closed) return;
       // Refused when too many pings are on their way; then the bytes alone decide.
       this.#session.ping((error) => {
         if (error !== null) return;

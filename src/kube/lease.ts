@@ -18,7 +18,8 @@ export interface LeaseOptions {
   durationMs: number;
   /** Whether that holder certainly lives no more, so that nobody need wait until its Lease has lapsed. Default: never. */
   isOver?: (holder: string) => boolean;
-  ownerReferences?: OwnerReference[];
+  /** As it is made: an owner may have come anew. */
+  ownerReferences?: () => OwnerReference[];
   labels?: Record<string, string>;
   /** What else the Lease bears. Default: nothing. */
   marks?: LeaseMarks;
@@ -184,7 +185,7 @@ export class LeaseRecord {
     return {
       namespace,
       name,
-      ...(ownerReferences === undefined ? {} : { ownerReferences }),
+      ...(ownerReferences === undefined ? {} : { ownerReferences: ownerReferences() }),
       ...(labels === undefined ? {} : { labels }),
     };
   }

@@ -70,7 +70,11 @@ export class Transport {
     const token = await source?.(request.signal);
     const response = await this.#send(request, token);
     if (response.status !== 401 || source === undefined) return response;
-    const fresh = await source(request.signal, true);
+    const fresh = await source(request.signal, true).catch((error: unknown) => {
+      // An answer that nobody reads would hold its stream for ever.
+      response.body.destroy();
+      throw error;
+    });
     if (fresh === undefined || fresh === token) return response;
     response.body.destroy();
     return this.#send(request, fresh);

@@ -77,7 +77,10 @@ export class Arrivals {
     this.#before(server, (arrival, go) => this.#awaitHello(arrival, go));
   }
 
-  /** For a server of HTTPS: a connection has a place of its own only while requests on it are answered. */
+  /**
+   * For a server of HTTPS: a connection has a place of its own only while requests on it are answered. A server that takes upgrades says
+   * itself when one has proved itself: a listener here would make every server take them.
+   */
   guardHttps(server: Server): void {
     this.guardTls(server);
     this.#followRequests(server);
@@ -166,7 +169,6 @@ export class Arrivals {
         if (arrival.busy === 0 && !arrival.socket.destroyed) this.#place(arrival, this.#waiting);
       });
     });
-    server.prependListener('upgrade', ({ socket }: IncomingMessage) => this.proved(socket));
   }
 }
 

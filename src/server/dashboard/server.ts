@@ -105,6 +105,8 @@ export class DashboardServer implements Component {
     if (path === '/api/models') {
       const session = this.#session(request);
       await session.visitor.review();
+      // Whoever has gone meanwhile would never be seen to go.
+      if (response.destroyed) return;
       const closed = this.#sessions.streaming(session);
       if (closed === undefined) throw new TributaryError('TooManyRequests', 'too many pages are open');
       return streamModels({ clock: this.#options.clock, session, response, closed });

@@ -20,17 +20,20 @@ export function streamModels({ clock, session, response, closed }: StreamOptions
   let last = '';
   let cancelBeat: () => void = () => undefined;
 
+  /** What the reader has not taken is not added to: it gets the newest model once it has. */
+  const mayWrite = (): boolean =>
+    !response.writableNeedDrain && !response.writableEnded && !response.destroyed;
   const send = (): void => {
-    // What the reader has not taken is not added to: it gets the newest model once it has.
-    if (response.writableNeedDrain) return;
+    if (!mayWrite()) return;
     const text = JSON.stringify(visitor.model());
     if (text === last) return;
     last = text;
     response.write(`data: ${text}\n\n`);
   };
   const beat = (): void => {
+    if (response.writableEnded || response.destroyed) return;
     cancelBeat = clock.after(BEAT_MS, () => {
-      if (!response.writableNeedDrain) response.write(': here\n\n');
+      if (mayWrite()) response.write(': here\n\n');
       visitor.review().then(beat, (error: unknown) => {
         if ((error as { code?: unknown }).code === 'Unauthorized') end();
         else beat();
@@ -52,6 +55,8 @@ export function streamModels({ clock, session, response, closed }: StreamOptions
     'Content-Type': 'text/event-stream; charset=utf-8',
     'Cache-Control': 'no-store',
   });
+  // One that fails closes, too.
+  response.on('error', () => undefined);
   response.once('close', leave);
   response.on('drain', send);
   ended.addEventListener('abort', end, { once: true });

@@ -6,7 +6,7 @@ import { subjectAccessReviews, tokenReviews } from '../../api/resources.ts';
 import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { startDeadline } from '../../lib/deadline.ts';
-import { errorMessage } from '../../lib/errors.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import { ExpiringCache } from './expiring-cache.ts';
 import { authenticated, bearerToken, type UserInfo } from './user.ts';
@@ -108,6 +108,8 @@ const DENIED_TTL_MS = 30_000;
 const BAD_TOKEN_TTL_MS = 10_000;
 const REVIEW_DEADLINE_MS = 10_000;
 const MAX_ENTRIES = 4096;
+/** Of each sort. A client that is honest, but comes when so many are under way, comes again. */
+const MAX_REVIEWS = 64;
 /** A longer token is not valid; the API server would not accept it either. */
 const MAX_TOKEN_BYTES = 16_384;
 
@@ -126,6 +128,8 @@ interface KubeletAuthOptions extends Basics {
 
 type Identified = { user: UserInfo } | Refusal;
 
+const BUSY: Refusal = { status: 429, text: 'too many reviews are under way; try again in a second' };
+
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64');
 
 /**
@@ -139,8 +143,9 @@ export class KubeletAuth {
 
   constructor(options: KubeletAuthOptions) {
     this.#options = options;
-    this.#tokens = new ExpiringCache({ clock: options.clock, maxEntries: MAX_ENTRIES });
-    this.#decisions = new ExpiringCache({ clock: options.clock, maxEntries: MAX_ENTRIES });
+    const bounds = { clock: options.clock, maxEntries: MAX_ENTRIES, maxPending: MAX_REVIEWS };
+    this.#tokens = new ExpiringCache(bounds);
+    this.#decisions = new ExpiringCache(bounds);
   }
 
   /** Undefined lets the request in. `path` is the one that is routed, as it came, without its query. */
@@ -161,6 +166,7 @@ export class KubeletAuth {
       const user = await this.#byToken(token);
       return user === undefined ? unauthorized : { user: authenticated(user) };
     } catch (error) {
+      if (hasCode(error, 'TooManyRequests')) return BUSY;
       log.warn('cannot review a token', { error: errorMessage(error) });
       return unauthorized;
     }
@@ -181,6 +187,7 @@ export class KubeletAuth {
       try {
         if (await this.#allowed(user, verb, subresource)) return undefined;
       } catch (error) {
+        if (hasCode(error, 'TooManyRequests')) return BUSY;
         this.#options.log.warn('cannot review access', { user: user.name, error: errorMessage(error) });
         return { status: 500, text: `Authorization error (${who}, subresource=${subresource})` };
       }

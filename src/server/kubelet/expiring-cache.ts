@@ -1,9 +1,12 @@
 import type { Clock } from '../../lib/clock.ts';
+import { TributaryError } from '../../lib/errors.ts';
 
 interface ExpiringCacheOptions {
   clock: Clock;
   /** The entry that was stored longest ago goes first. */
   maxEntries: number;
+  /** Questions under way: each holds a request, and strangers can make up any number of them. */
+  maxPending: number;
 }
 
 interface Entry<Value> {
@@ -25,13 +28,15 @@ export class ExpiringCache<Value> {
     return this.#entries.size;
   }
 
-  /** A failed load is not remembered. */
+  /** A failed load is not remembered. Throws TooManyRequests where too many are under way. */
   async get(key: string, load: () => Promise<Value>, ttlMs: (value: Value) => number): Promise<Value> {
     const found = this.#entries.get(key);
     if (found !== undefined && found.expires > this.#options.clock.monotonic()) return found.value;
     this.#entries.delete(key);
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
+    if (this.#pending.size >= this.#options.maxPending)
+      throw new TributaryError('TooManyRequests', `${this.#pending.size} questions are under way`);
     const loading = load();
     this.#pending.set(key, loading);
     try {

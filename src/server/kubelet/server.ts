@@ -66,7 +66,15 @@ export class KubeletServer implements Component {
     const user = (socket: TLSSocket): ReturnType<Connections['user']> =>
       this.#connections.user(socket, clock.now());
     this.#auth = new KubeletAuth({ nodeName, clock, log, reviews, certificateUser: user });
-    this.#streams = new Streams({ backend, auth: this.#auth, clock, log, metrics, maxStreams });
+    this.#streams = new Streams({
+      backend,
+      auth: this.#auth,
+      clock,
+      log,
+      metrics,
+      maxStreams,
+      proved: (socket) => this.#arrivals.proved(socket),
+    });
     const logs = new ContainerLogs({ backend, clock, log, metrics, maxReads: maxLogReads });
     // Not when the server starts: Express takes some milliseconds for the routes, and the certificates take as many.
     this.#routes = kubeletRoutes({ backend, auth: this.#auth, logs, log, metrics });

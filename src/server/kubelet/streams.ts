@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import type { Basics } from '../../lib/basics.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { UpgradeResponse } from '../../kube/upgrade.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage } from '../../lib/errors.ts';
@@ -25,12 +26,16 @@ import {
 export const STREAM_IDLE_MS: number = 4 * 60 * 60_000;
 /** From the request to the foreign server's answer. */
 const DIAL_DEADLINE_MS = 30_000;
+/** For a client to read an answer and to close. */
+const ANSWER_MS = 5_000;
 
 interface StreamsOptions extends Basics {
   backend: KubeletBackend;
   auth: KubeletAuth;
   metrics: ServerMetrics;
   maxStreams: number;
+  /** Called with the connection of somebody who may do what they ask for. */
+  proved: (socket: Socket) => void;
 }
 
 interface Reply {
@@ -62,7 +67,7 @@ export class Streams {
 
   /** For node's `upgrade` event. Never rejects: every failure becomes an answer or a closed connection. */
   async serve(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
-    const { log, metrics } = this.#options;
+    const { clock, log, metrics } = this.#options;
     this.#sockets.add(socket);
     socket.on('error', () => undefined);
     socket.once('close', () => this.#sockets.delete(socket));
@@ -76,11 +81,11 @@ export class Streams {
           : await this.#open(target, { request, socket, head }, count);
       if (reply === undefined) return;
       count(reply.status);
-      answer(socket, reply);
+      answer(socket, reply, clock);
     } catch (error) {
       log.warn('stream failed', { path, error: errorMessage(error) });
       count(500);
-      answer(socket, { status: 500, text: 'internal error' });
+      answer(socket, { status: 500, text: 'internal error' }, clock);
     }
   }
 
@@ -90,9 +95,10 @@ export class Streams {
     { request, socket, head }: { request: IncomingMessage; socket: Socket; head: Buffer },
     count: (code: number) => void,
   ): Promise<Reply | undefined> {
-    const { auth, backend } = this.#options;
+    const { auth, backend, proved } = this.#options;
     const refusal = await auth.refusal(request, target.path);
     if (refusal !== undefined) return refusal;
+    proved(socket);
     const stream = parseStreamRequest(target, request);
     if ('status' in stream) return stream;
     const location = locatePod(backend, stream.home);
@@ -170,7 +176,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** A complete answer on a connection that node:http no longer looks after. */
-function answer(socket: Socket, reply: Reply): void {
+function answer(socket: Socket, reply: Reply, clock: Clock): void {
   if (socket.destroyed) return;
   const body = Buffer.from(reply.text);
   const headers: [string, string][] = [
@@ -184,5 +190,10 @@ function answer(socket: Socket, reply: Reply): void {
   const head = formatHead(reply.status, REASONS[reply.status] ?? 'Error', headers);
   // Nobody needs what the client still sends, but reading it prevents a reset from overtaking the answer.
   socket.resume();
+  // One that keeps its side open would be there for ever.
+  socket.once(
+    'close',
+    clock.after(ANSWER_MS, () => socket.destroy()),
+  );
   socket.end(Buffer.concat([Buffer.from(head), body]));
 }

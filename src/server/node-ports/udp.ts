@@ -60,6 +60,8 @@ export class UdpPort implements Port {
   }
 
   #pass(server: Socket, data: Buffer, from: RemoteInfo): void {
+    // A raw socket can say so; nobody could be answered.
+    if (from.port === 0) return;
     const key = `${from.address} ${from.port}`;
     const flow = this.#flows.get(key) ?? this.#begin(key, server, from);
     // As where a table of connections is full: it is dropped.
@@ -73,8 +75,7 @@ export class UdpPort implements Port {
     if (leave === undefined) return undefined;
     const { clusterIP, servicePort } = this.#place();
     const socket = socketFor(clusterIP);
-    // Connected, so that nobody else can answer the client.
-    const connected = new Promise<void>((resolve) => socket.connect(servicePort, clusterIP, resolve));
+    const { promise: connected, resolve } = Promise.withResolvers<void>();
     const flow: Flow = {
       socket,
       send: (datagram) => void connected.then(() => this.#flows.get(key) === flow && socket.send(datagram)),
@@ -88,6 +89,10 @@ export class UdpPort implements Port {
       server.send(answer, port, address, () => undefined);
     });
     this.#flows.set(key, flow);
+    // Connected, so that nobody else can answer the client. A failure (no route, no endpoint) comes here, and is no event.
+    socket.connect(servicePort, clusterIP, (...[error]: unknown[]) =>
+      error === undefined || error === null ? resolve() : this.#end(key, flow),
+    );
     return flow;
   }
 

@@ -170,6 +170,30 @@ test('a watch survives the GOAWAY of its connection', async () => {
   expect(await ended).toMatchObject({ code: 'Aborted' });
 });
 
+test('a quiet watch on a connection that takes no more requests is not taken for dead', async () => {
+  const server = await serve();
+  const clock = new FakeClock();
+  const client = connect(server.credentials(), { clock });
+  const abort = new AbortController();
+  const { opened, ended } = watching(client, abort.signal);
+  await eventually('the watch', opened);
+  server.goaway();
+  await eventually('a second connection', async () => {
+    await getA(client);
+    return server.connections === 2;
+  });
+  let error: unknown;
+  void ended.then((value) => (error = value));
+  for (let second = 0; second < 60; second++) {
+    await clock.advance(1_000);
+    await new Promise((done) => setImmediate(done));
+  }
+  expect(error).toBeUndefined();
+  expect(server.watches.watchers).toHaveLength(1);
+  abort.abort();
+  expect(await ended).toMatchObject({ code: 'Aborted' });
+});
+
 test('after a restart of the server the next read succeeds', async () => {
   const server = await serve();
   const client = connect(server.credentials());
@@ -292,6 +316,15 @@ test('a rotated token is read again when the server refuses the old one, once a 
   tokens.clear();
   await expect(getA(client)).rejects.toMatchObject({ code: 'Unauthorized', status: 401 });
   expect(reads).toBe(3);
+});
+
+test('where no fresh token is to be had, the answer that asked for one holds no stream', async () => {
+  const server = await serve({ tokens: new Set(['other']) });
+  const token = async (_signal: AbortSignal | undefined, fresh?: boolean): Promise<string> =>
+    fresh === true ? Promise.reject(new Error('no token')) : Promise.resolve('old');
+  const client = connect({ ...server.credentials(), token });
+  await expect(getA(client)).rejects.toThrow('no token');
+  await eventually('no stream', () => client.stats.streamsOpen === 0);
 });
 
 test.each([

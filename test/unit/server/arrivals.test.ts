@@ -163,6 +163,26 @@ describe('before a server of requests', () => {
     },
   );
 
+  test.each(['guardHttp', 'guardHttps'] as const)(
+    '%s: a server that takes no upgrades answers as if nobody had asked for one',
+    async (how) => {
+      const app = (_request: unknown, response: { end: (text: string) => void }): void => response.end('ok');
+      const server = how === 'guardHttp' ? createHttp(app) : createHttps(await selfSigned(), app);
+      const { port, guard } = await guarded(server, how);
+      const socket =
+        how === 'guardHttp'
+          ? await client(port)
+          : connectTls({ socket: await client(port), rejectUnauthorized: false });
+      clients.push(socket);
+      socket.on('error', () => undefined);
+      let text = '';
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      socket.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+      await eventually('it is answered', () => text.endsWith('ok'), 5_000);
+      await eventually('it is forgotten', () => guard.size === 0, 5_000);
+    },
+  );
+
   test('plain HTTP is asked and answered as before', async () => {
     const { port } = await guarded(
       createHttp((_request, response) => response.end('ok')),

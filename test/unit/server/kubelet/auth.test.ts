@@ -256,7 +256,7 @@ test.each([
 
 test('the cache is bounded, and asks once for those who wait together', async () => {
   const clock = new TestClock();
-  const cache = new ExpiringCache<number>({ clock, maxEntries: 3 });
+  const cache = new ExpiringCache<number>({ clock, maxEntries: 3, maxPending: 9 });
   let loads = 0;
   const load = async (): Promise<number> => (loads += 1);
   const ttl = (): number => 1000;
@@ -266,6 +266,22 @@ test('the cache is bounded, and asks once for those who wait together', async ()
   expect(await cache.get('a', load, ttl)).toBe(6);
   await expect(cache.get('x', async () => Promise.reject(new Error('no')), ttl)).rejects.toThrow('no');
   expect(await cache.get('x', load, ttl)).toBe(7);
+});
+
+test('of questions under way there are so many at most', async () => {
+  const cache = new ExpiringCache<number>({ clock: new TestClock(), maxEntries: 3, maxPending: 2 });
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const ask = async (key: string): Promise<number> =>
+    cache.get(
+      key,
+      async () => promise,
+      () => 1000,
+    );
+  const asked = [ask('a'), ask('b'), ask('a')];
+  await expect(ask('c')).rejects.toMatchObject({ code: 'TooManyRequests' });
+  resolve(7);
+  expect(await Promise.all([...asked, ask('b')])).toEqual([7, 7, 7, 7]);
+  expect(await ask('c')).toBe(7);
 });
 
 test('kept connections serve many requests', async () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { afterEach, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 
+import { eventually } from '../../../support/eventually.ts';
 import { eachAtOnce } from '../../../../src/lib/each-at-once.ts';
 import { pairs } from '../../../../src/server/kubelet/stream-request.ts';
 import { STREAM_IDLE_MS } from '../../../../src/server/kubelet/streams.ts';
@@ -222,6 +223,23 @@ test('a silent stream is cut after four hours, a talking one is not', async () =
   socket.resume();
   clock.advance(STREAM_IDLE_MS);
   await closed;
+});
+
+test('who is refused and keeps its side open is cut off', async () => {
+  const clock = new TestClock();
+  kubelet = await startKubelet({ clock });
+  const socket = await kubelet.connect({ cert: '', key: '' });
+  socket.on('error', () => undefined);
+  socket.write(upgradeText(EXEC));
+  expect((await readHead(socket)).head).toMatch(/^HTTP\/1\.1 401 /);
+  socket.resume();
+  clock.advance(4_999);
+  expect(socket.destroyed).toBe(false);
+  clock.advance(1);
+  await eventually('a reset shows that nobody is there', () => {
+    if (socket.writable) socket.write('still here');
+    return socket.destroyed;
+  });
 });
 
 test('beyond the limit there is a clear answer, and places come back', async () => {

@@ -132,6 +132,31 @@ test('a port that somebody has is named, and all others are served', async () =>
   expect(log).toHaveLength(1);
 });
 
+test('where no way leads to the Service, datagrams are dropped and the process lives', async () => {
+  const port = await freePort();
+  // Nobody may connect to it without asking for broadcasts, as where a CNI refuses what has no endpoint.
+  const unreachable = { clusterIP: '255.255.255.255', servicePort: 9, service: 'shop/dns' };
+  const { set } = await world({ protocol: 'UDP', port, ...unreachable });
+  const echo = createSocket('udp4');
+  ends.push(() => echo.close());
+  echo.on('message', (data, from) => echo.send(data, from.port, from.address));
+  await new Promise<void>((resolve) => echo.bind({ address: CLUSTER_IP }, resolve));
+  const client = createSocket('udp4');
+  ends.push(() => client.close());
+  const heard: string[] = [];
+  client.on('message', (data) => heard.push(data.toString()));
+  for (let datagram = 0; datagram < 10; datagram++) {
+    await new Promise((done) => client.send('lost', port, NODE, done));
+    await new Promise((done) => setImmediate(done));
+  }
+  const servicePort = echo.address().port;
+  set([{ protocol: 'UDP', port, clusterIP: CLUSTER_IP, servicePort, service: 'shop/dns' }]);
+  await eventually('another one is answered', () => {
+    client.send('found', port, NODE);
+    return heard.includes('found');
+  });
+});
+
 test('datagrams are passed on, and each answer goes to the client that has asked', async () => {
   const echo = createSocket('udp4');
   ends.push(() => echo.close());
