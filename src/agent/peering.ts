@@ -252,7 +252,7 @@ export class Peering {
       ...this.#common,
       log: parts.log.named('reach'),
       peers,
-      mayReach: (clusterID) => this.#mayReach(clusterID),
+      mayReach: (clusterID) => this.#lending.serves(clusterID),
       apiServer: () => hostAndPort(this.#options.credentials.server),
       listen: { ...reachAt, ports: REACH_PORTS },
     });
@@ -364,10 +364,6 @@ export class Peering {
     });
   }
 
-  #mayReach(clusterID: string): boolean {
-    return this.#lending.documents(clusterID).grant?.state === 'Active';
-  }
-
   /** Passes changes of one part on to others while all of them run. */
   #wiring(): Component {
     return subscribing('peering wiring', () => [
@@ -377,7 +373,7 @@ export class Peering {
       }),
       this.#mode.onTies((clusterID) => this.#clusters.tiesChanged(clusterID)),
       this.#lending.onChange((clusterID) => {
-        if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
+        if (!this.#lending.serves(clusterID)) this.#reach.revoke(clusterID);
         this.#links.publish(clusterID);
       }),
       this.#clusters.onChange((clusterID) => this.#links.publish(clusterID)),

@@ -1,4 +1,4 @@
-import type { ForeignCluster } from '../api/foreign-cluster.ts';
+import { type ForeignCluster, peerIDOf } from '../api/foreign-cluster.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Candidate, CandidateSet, type CandidateSource } from './candidates.ts';
@@ -61,8 +61,9 @@ export class ManualSource implements CandidateSource {
 }
 
 /** Names neither the cluster's name nor its protocols, which only the cluster itself can tell. */
-function candidateOf({ metadata, spec, status }: ForeignCluster): Candidate | undefined {
-  const clusterID = spec?.clusterID ?? status?.clusterID;
+function candidateOf(cluster: ForeignCluster): Candidate | undefined {
+  const { metadata, spec } = cluster;
+  const clusterID = peerIDOf(cluster);
   if (spec?.endpoint === undefined || clusterID === undefined) return undefined;
   if (metadata.deletionTimestamp !== undefined) return undefined;
   return { clusterID, endpoints: [spec.endpoint], protocols: [], expiresAt: Infinity };

@@ -6,6 +6,7 @@ import type { Random } from '../lib/backoff.ts';
 import { hasCode, ignoring } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Subscriptions } from '../lib/listeners.ts';
+import { Pace, type PaceOptions } from '../lib/pace.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import type { Candidate, CandidateSource } from './candidates.ts';
 import { clusterIDsOf, inOrder, isDiscovered, nextSighting, sightingPatch } from './sighting.ts';
@@ -42,6 +43,13 @@ const LIMITS: SightingLimits = {
   creationsPerSecond: 10,
 };
 const CONCURRENCY = 4;
+/** Of what is seen of a cluster: anybody on the network can announce something else each moment. */
+const CHANGES: Omit<PaceOptions, 'clock'> = {
+  free: 24,
+  baseMs: 2_000,
+  quietMs: 60_000,
+  all: { burst: 256, perSecond: 10 },
+};
 /** When a candidate for which there is no room is looked at again. */
 const NO_ROOM_MS = 30_000;
 
@@ -58,6 +66,7 @@ export class SightingWriter implements Component {
   readonly #limits: SightingLimits;
   readonly #controller: Controller;
   readonly #bucket: TokenBucket;
+  readonly #pace: Pace;
   /** Candidates that this process has seen and has room for. When one of them goes, it has really left. */
   readonly #admitted = new Set<string>();
   readonly #subscriptions = new Subscriptions();
@@ -71,6 +80,9 @@ export class SightingWriter implements Component {
     this.#limits = { ...LIMITS, ...limits };
     const { creationBurst: burst, creationsPerSecond: perSecond } = this.#limits;
     this.#bucket = new TokenBucket({ clock, burst, perSecond });
+    // What is written because it would expire is never held up.
+    const quietMs = Math.min(CHANGES.quietMs, this.#limits.validityMs / 2);
+    this.#pace = new Pace({ clock, ...CHANGES, quietMs });
     this.#controller = new Controller({
       name: this.name,
       concurrency: CONCURRENCY,
@@ -115,7 +127,11 @@ export class SightingWriter implements Component {
     const { validityMs } = this.#limits;
     const known = first.status?.sightings?.[source.source];
     const sighting = nextSighting(candidate, known, { now: clock.now(), validityMs });
-    if (sighting !== undefined) await this.#patch(first, sighting, signal);
+    if (sighting !== undefined) {
+      const waitMs = this.#pace.turn(clusterID);
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
+      await this.#patch(first, sighting, signal);
+    }
     const leftMs = Date.parse((sighting ?? known)?.expires ?? '') - clock.now();
     return { requeueAfterMs: Math.max(1000, leftMs - validityMs / 2) };
   }

@@ -105,6 +105,9 @@ function refuseExcess(taken: ResourceList, offered: ResourceList): void {
     );
     refuse(`contract.resources[${quoted(above)}]`, `is ${wanted}, but ${there} was offered`);
   }
+  // Also with zero: whatever is named may be asked for, and its taint be tolerated.
+  const strange = Object.keys(taken).find((resource) => !Object.hasOwn(offered, resource));
+  if (strange !== undefined) refuse(`contract.resources[${quoted(strange)}]`, 'was not offered');
   const missing = Object.keys(offered).find((resource) => !amounts.has(resource));
   if (missing !== undefined) {
     refuse(`contract.resources[${quoted(missing)}]`, 'is missing; write 0 to take none of it');

@@ -124,6 +124,20 @@ describeInLab('a hostile peer', () => {
     });
     expect(hostsOnly).toBe(0);
 
+    // One out of the range of pods that the CNI has given to the node itself is reached by the CNI's links.
+    const own = '10.244.9.9';
+    await worker.ip(`addr add ${own}/32 dev lo`);
+    await gateway.ip(`route add ${own}/32 via ${worker.facts.address}`);
+    const chain = `type filter hook input priority 300; ip daddr ${own} counter;`;
+    await worker.nft(`table ip own { chain input { ${chain} } }`);
+    const toOwn = { sources: [side.sees(enemy, '10.244.0.200')], targets: [view(own)] };
+    await attack(foe.cluster, home.cluster, toOwn);
+    expect(await worker.run(['nft', 'list', 'table', 'ip', 'own'])).toContain('counter packets 0 ');
+    expect(await worker.run(['nft', 'list', 'chain', 'inet', 'tributary_node', 'arrival'])).toMatch(
+      /views4 .*counter packets [1-9]/u,
+    );
+    await worker.nft('delete table ip own');
+
     // More connections at once than it may open; one that does no harm has room again soon.
     const flooded = await home.pod.capture();
     await lab.apply();

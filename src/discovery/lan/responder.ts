@@ -27,6 +27,10 @@ const MORE_DELAY_MS = 400;
 const MORE_SPREAD_MS = 100;
 const MAX_WAITING = 64;
 const MAX_KNOWN = 1000;
+/** Of one query, in all of its packets. */
+const MAX_QUESTIONS = 512;
+/** For all packets of one query, however many come. */
+const MOST_WAIT_MS = 2_000;
 
 interface ResponderOptions {
   clock: Clock;
@@ -195,7 +199,7 @@ interface PendingQueriesOptions {
 /** Puts queries together whose known answers came in several packets. */
 class PendingQueries {
   readonly #options: PendingQueriesOptions;
-  readonly #waiting = new Map<string, { query: LanQuery; cancel: () => void }>();
+  readonly #waiting = new Map<string, { query: LanQuery; endsAtMs: number; cancel: () => void }>();
 
   constructor(options: PendingQueriesOptions) {
     this.#options = options;
@@ -212,7 +216,7 @@ class PendingQueries {
     before?.cancel();
     const whole: LanQuery = {
       ...query,
-      questions: [...(before?.query.questions ?? []), ...query.questions],
+      questions: [...(before?.query.questions ?? []), ...query.questions].slice(0, MAX_QUESTIONS),
       known: [...(before?.query.known ?? []), ...query.known].slice(0, MAX_KNOWN),
     };
     const finish = (): void => {
@@ -220,10 +224,10 @@ class PendingQueries {
       this.#options.answer(whole, from);
     };
     const { clock, random } = this.#options;
-    this.#waiting.set(key, {
-      query: whole,
-      cancel: clock.after(MORE_DELAY_MS + random() * MORE_SPREAD_MS, finish),
-    });
+    const nowMs = clock.monotonic();
+    const endsAtMs = before?.endsAtMs ?? nowMs + MOST_WAIT_MS;
+    const waitMs = Math.min(MORE_DELAY_MS + random() * MORE_SPREAD_MS, Math.max(0, endsAtMs - nowMs));
+    this.#waiting.set(key, { query: whole, endsAtMs, cancel: clock.after(waitMs, finish) });
   }
 
   clear(): void {

@@ -57,6 +57,10 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
         plans.filter(({ apiServer }) => apiServer !== undefined),
       ),
       ...FAMILIES.map((family) => prefixSet(`pods${family}`, family, facts.network.pods)),
+      ...addressSets(
+        (family) => `nodes${family}`,
+        facts.network.nodes.flatMap(({ address, others = [] }) => [address, ...others]),
+      ),
       ...FAMILIES.map((family) =>
         prefixSet(
           `views${family}`,
@@ -258,6 +262,10 @@ function accessRules(peer: PlannedPeer): string[] {
   const { tunnel, plan } = peer;
   const { access } = tunnel.spec;
   if (access === 'None') return [];
+  // In a flat network nodes have addresses out of the range of pods.
+  const nodes = familiesOf(plan).map(
+    (family) => `${WORDS[family]} daddr @nodes${family} ${refuse(refusedName(plan.id))}`,
+  );
   const services = offeredSets(peer).map(
     (set) => `${toOneOf(set)} ${WORDS[set.family]} daddr != @hosted${set.family} accept`,
   );
@@ -270,7 +278,7 @@ function accessRules(peer: PlannedPeer): string[] {
       access === 'AllPods' ? pods : `${word} saddr @${peerName('abroad', plan.id, family)} ${pods}`,
     ];
   });
-  return [...forwarded(plan), ...pods, ...services];
+  return [...forwarded(plan), ...nodes, ...pods, ...services];
 }
 
 /** Sets of the endpoints of our Services that the peer is offered. There are none where it may reach all pods anyway. */

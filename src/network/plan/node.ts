@@ -4,7 +4,7 @@ import { formatPrefix, mergePrefixes, prefixesOf, without } from '../../lib/pref
 import type { ChainConfig, HostConfig, RouteConfig, TableConfig, VxlanLink } from '../host/host-config.ts';
 import { HOOKS, METRICS, peerName, REFUSED_NODE, REFUSED_VXLAN, vxlanMac } from './names.ts';
 import { FAMILIES, familyOf, single, viewsOf, WORDS } from './peer.ts';
-import { addressSets, directory, refuse, toPeer } from './sets.ts';
+import { addressKey, addressSets, directory, prefixSet, refuse, toPeer } from './sets.ts';
 
 export interface NodePlanFacts {
   network: OwnNetwork;
@@ -115,10 +115,19 @@ function nodeTable(facts: NodePlanFacts, self: NetworkNode | undefined): TableCo
       ...directory('keep', peers),
       ...(self === undefined
         ? []
-        : addressSets(
-            (family) => `nodes${family}`,
-            facts.network.nodes.map(({ address }) => address),
-          )),
+        : [
+            ...addressSets(
+              (family) => `nodes${family}`,
+              facts.network.nodes.map(({ address }) => address),
+            ),
+            ...FAMILIES.map((family) =>
+              prefixSet(
+                `views${family}`,
+                family,
+                peers.flatMap(({ views }) => views.map(({ prefix }) => prefix)),
+              ),
+            ),
+          ]),
     ],
   };
 }
@@ -145,8 +154,12 @@ function sourceRules({ network, link, vxlanLink }: NodePlanFacts, self: NetworkN
   ];
 }
 
-/** VXLAN believes everybody who knows its port, and packets that come out of it may be a peer's. */
-function guards({ network, vxlanLink }: NodePlanFacts, self: NetworkNode): ChainConfig[] {
+/**
+ * VXLAN believes everybody who knows its port, and packets that come out of it may be a peer's. To addresses of pods that no node has
+ * as its own they come by the CNI's links: such an address may be one that the CNI has given to the node itself. WireGuard's are judged
+ * by the gateway.
+ */
+function guards({ network, link, vxlanLink }: NodePlanFacts, self: NetworkNode): ChainConfig[] {
   const word = WORDS[familyOf(self.external)];
   // Only nodes have sources in the external range: a peer's have been checked by the gateway, and views never lie in it.
   const probe = `${word} saddr ${network.external} ${word} daddr ${self.external} tcp dport ${PROBE_PORT}`;
@@ -163,6 +176,10 @@ function guards({ network, vxlanLink }: NodePlanFacts, self: NetworkNode): Chain
       rules: [
         `iifname "${vxlanLink}" ${probe} accept`,
         `iifname "${vxlanLink}" ct state new fib daddr type local ${refuse(REFUSED_NODE)}`,
+        ...FAMILIES.map(
+          (family) =>
+            `iifname != "${link}" ${addressKey(family, 'saddr')} @views${family} ct state new fib daddr type local ${refuse(REFUSED_NODE)}`,
+        ),
       ],
     },
     { name: 'input', hook: HOOKS.input, rules: sides('saddr', '!= ') },

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 
 import type { FenceTerms } from '../../api/cluster-mode.ts';
+import type { PeeringPhase } from '../../api/foreign-cluster.ts';
 import { type PeeringRequest, peeringRequests } from '../../api/peering-request.ts';
 import { leases } from '../../api/resources.ts';
 import type { Lease } from '../../api/wire.ts';
 import type { ClusterBasics } from '../../kube/client.ts';
 import { microTime } from '../../kube/lease.ts';
 import { deleteByUid } from '../../kube/write.ts';
-import { ignoring, TributaryError } from '../../lib/errors.ts';
+import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { RenewParams, RenewResult } from '../protocol/documents.ts';
 
 interface FencesOptions extends ClusterBasics {
@@ -37,6 +38,16 @@ interface Fence {
 /** A peer asks again before the last ticket is of use; more than one is under way only where links change. */
 const MOST_TICKETS = 4;
 const MS = 1000;
+/** Those whose request was approved. One that is denied may still be ending. */
+const LET_IN: ReadonlySet<PeeringPhase | undefined> = new Set([
+  'Offered',
+  'Accepted',
+  'Established',
+  'Ending',
+]);
+
+/** Between two writes of a Lease. A device shows a ticket each quarter of its time. */
+const spacingMs = ({ afterSeconds }: FenceTerms): number => Math.min(1, afterSeconds / 8) * MS;
 
 const isClosed = ({ shown }: Fence, nowMs: number): boolean =>
   shown !== undefined && nowMs >= shown.atMs + shown.afterSeconds * MS;
@@ -55,11 +66,12 @@ export class Fences {
     this.#options = options;
   }
 
-  /** Throws Forbidden where no fence was agreed on. */
+  /** Throws Forbidden where no fence was agreed on: a peer that nobody has let in can say that it wants one. */
   async renew(clusterID: string, params: RenewParams, signal: AbortSignal): Promise<RenewResult> {
     const { clock, requests } = this.#options;
-    const { spec, metadata } = requests.get(clusterID) ?? {};
-    if (spec?.fence === undefined || metadata?.deletionTimestamp !== undefined) {
+    const { spec, metadata, status } = requests.get(clusterID) ?? {};
+    const isLetIn = LET_IN.has(status?.phase);
+    if (spec?.fence === undefined || !isLetIn || metadata?.deletionTimestamp !== undefined) {
       throw new TributaryError('Forbidden', 'nothing is to be renewed: no fence was agreed on');
     }
     const terms = spec.fence;
@@ -107,8 +119,14 @@ export class Fences {
     const opensMs = shown === undefined ? -Infinity : shown.atMs + shown.afterSeconds * MS;
     if (wasClosed && !(resume === true && ticket.atMs > opensMs)) return;
     if (shown !== undefined && ticket.atMs <= shown.atMs) return;
+    // Who shows more of them is held by the last that was written: we would stop earlier, never later.
+    if (shown !== undefined && !wasClosed && ticket.atMs - shown.atMs < spacingMs(ticket)) return;
     // First: what the device is told to be held must be held by the next process, too.
-    fence.lease = await this.#write(clusterID, fence.lease, ticket, signal);
+    fence.lease = await this.#write(clusterID, fence.lease, ticket, signal).catch(async (error: unknown) => {
+      // It has gone with an earlier request, or the process before this one has written it once more.
+      if (!hasCode(error, 'NotFound', 'Conflict', 'AlreadyExists')) throw error;
+      return this.#write(clusterID, await this.#stored(clusterID, signal), ticket, signal);
+    });
     fence.shown = ticket;
     this.#arm(clusterID, fence);
     if (wasClosed) this.#options.changed(clusterID);
@@ -159,10 +177,15 @@ export class Fences {
     }
   }
 
-  async #read(clusterID: string, signal: AbortSignal): Promise<Fence> {
-    const { client, clock, systemNamespace: namespace, requests } = this.#options;
+  async #stored(clusterID: string, signal: AbortSignal): Promise<Lease | undefined> {
+    const { client, systemNamespace: namespace } = this.#options;
     const ref = { namespace, name: nameOf(clusterID) };
-    const lease = await client.get(leases, ref, { signal }).catch(ignoring('NotFound'));
+    return client.get(leases, ref, { signal }).catch(ignoring('NotFound'));
+  }
+
+  async #read(clusterID: string, signal: AbortSignal): Promise<Fence> {
+    const { clock, requests } = this.#options;
+    const lease = await this.#stored(clusterID, signal);
     const fence: Fence = { tickets: new Map(), shown: undefined, lease, cancel: () => undefined };
     if (lease === undefined) return fence;
     const { renewTime = '', leaseDurationSeconds: afterSeconds = 0 } = lease.spec ?? {};

@@ -1,4 +1,5 @@
-import type { PeeringRequest } from '../../api/peering-request.ts';
+import { isConditionTrue } from '../../api/conditions.ts';
+import { PEERING_REQUEST_CONDITIONS, type PeeringRequest } from '../../api/peering-request.ts';
 import { FOREIGN_CLUSTER_REASONS, PEERING_PHASES } from '../../api/foreign-cluster.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
 import { present } from '../../lib/fields.ts';
@@ -41,8 +42,7 @@ export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): Gr
   };
 }
 
-/** Whether a peer may ask for credentials now. */
-export const isActive = ({ status, metadata }: PeeringRequest): boolean =>
+const isActive = ({ status, metadata }: PeeringRequest): boolean =>
   metadata.deletionTimestamp === undefined && status?.phase === 'Established';
 
 /**
@@ -53,6 +53,15 @@ export const isInForce = (request: PeeringRequest): boolean => {
   const { phase, tenantNamespaces } = request.status ?? {};
   const isRevised = phase === 'Accepted' && tenantNamespaces !== undefined;
   return isActive(request) || (isRevised && request.metadata.deletionTimestamp === undefined);
+};
+
+/** Whether a peer may open streams and have credentials: not while a fence or a suspension closes what it has. */
+export const isServed = (request: PeeringRequest): boolean => {
+  const { reason, conditions } = request.status ?? {};
+  const { fenced, suspended } = FOREIGN_CLUSTER_REASONS;
+  if (reason === fenced || reason === suspended) return false;
+  // While it is wound down, that is the reason.
+  return isInForce(request) && !isConditionTrue(conditions, PEERING_REQUEST_CONDITIONS.suspended);
 };
 
 /** Returns only an offer that still bears our signature: one that somebody has edited is not sent. */

@@ -30,7 +30,7 @@ import { GuestPolicies } from '../../hosting/tenants/guest-policies.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
 import { Fences } from './fences.ts';
-import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
+import { grantOf, isInForce, isServed, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
 import { Offers } from './offers.ts';
 import { keepOverhead, podOverheadOf, type RuntimeClass } from './pod-overhead.ts';
@@ -272,7 +272,7 @@ export class Lending implements LendingSide {
   /** Forbidden unless a contract is in force. */
   async credential({ clusterID }: PeerIdentity, signal: AbortSignal): Promise<Credential> {
     const request = this.#requests.get(clusterID);
-    if (request === undefined || !isActive(request)) {
+    if (request === undefined || !isServed(request)) {
       throw new TributaryError(
         'Forbidden',
         'no contract is in force, so there is nothing to have a credential for',
@@ -282,6 +282,12 @@ export class Lending implements LendingSide {
     this.#inbox.note(clusterID, { credentialExpires: credential.expires });
     this.#controller.add(clusterID);
     return credential;
+  }
+
+  /** Whether a peer's streams to our API server may be open. */
+  serves(clusterID: string): boolean {
+    const request = this.#requests.get(clusterID);
+    return request !== undefined && isServed(request);
   }
 
   /** For a device whose pods are to run here only while it is heard. Throws Forbidden for others. */

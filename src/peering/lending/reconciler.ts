@@ -35,7 +35,7 @@ import { isEmpty, renewalOf } from '../offer/next-offer.ts';
 import type { Offers } from './offers.ts';
 import { StatusRecorder } from './recorder.ts';
 import { createRequest, patchSpec, specPatchOf } from './request-spec.ts';
-import { specOf } from './requested.ts';
+import { isWithdrawn, specOf } from './requested.ts';
 import {
   amountsOf,
   credentialEnd,
@@ -117,7 +117,7 @@ export class Reconciler {
     const heard = inbox.of(clusterID);
     if (request === undefined) return this.#withoutRequest(clusterID, heard, signal);
     if (request.metadata.deletionTimestamp !== undefined) return this.#end(request, heard, signal);
-    const graceMs = heard.request === null ? this.#graceMs(heard.requestSince) : Infinity;
+    const graceMs = isWithdrawn(request, heard) ? this.#graceMs(heard.requestSince) : Infinity;
     if (graceMs <= 0) return this.#delete(request, signal);
     const how = { finalizer: FINALIZER_PEERING, signal };
     if ((await addFinalizer(this.#options.client, peeringRequests, request, how)) !== request) return;
@@ -146,9 +146,11 @@ export class Reconciler {
     heard: Heard,
     signal: AbortSignal,
   ): Promise<ReconcileResult | void> {
-    const { inbox, tenants, offers } = this.#options;
+    const { fences, inbox, tenants, offers } = this.#options;
     this.#recorder.forget(clusterID);
     offers.forget(clusterID);
+    // Its Lease has gone with the request; what is made next begins without one.
+    await fences.drop(clusterID, false, signal);
     if (heard.request) return this.#create(clusterID, heard, specOf(heard.request), signal);
     inbox.forget(clusterID);
     // Ends what a policy keeps for a while, and what is left if somebody has removed the finalizer.

@@ -1,8 +1,9 @@
 import { isClusterName } from '../../api/forms.ts';
 import type { NamespaceOffer } from '../../api/offer.ts';
-import type { PeeringRequestSpec } from '../../api/peering-request.ts';
+import type { PeeringRequest, PeeringRequestSpec } from '../../api/peering-request.ts';
 import { present } from '../../lib/fields.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
+import type { Heard } from './inbox.ts';
 
 /** What we store of a request. We leave out a cluster name that could mislead on a terminal; it is only for people. */
 export function specOf({
@@ -23,3 +24,10 @@ export function specOf({
     ...present({ fence }),
   };
 }
+
+/**
+ * Whether its peer asks no longer, and so it goes. One that a person has denied stays denied: asked for anew, it would be as if nobody had
+ * decided.
+ */
+export const isWithdrawn = ({ spec }: PeeringRequest, { request }: Pick<Heard, 'request'>): boolean =>
+  request === null && spec.approval !== 'Denied';

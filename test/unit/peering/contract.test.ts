@@ -64,6 +64,11 @@ test.each<[string, object, string]>([
     { resources: { ...offer.resources, 'amd.com/gpu': '1' } },
     'is 1, but 0 was offered',
   ],
+  [
+    'none of what was not offered',
+    { resources: { ...offer.resources, 'example.com/team': '0' } },
+    'contract.resources["example.com/team"] was not offered',
+  ],
   ['a resource left open', { resources: { cpu: '1' } }, 'contract.resources["memory"] is missing'],
   [
     'a negative amount',

@@ -214,6 +214,34 @@ describe('answering (RFC 6762, section 6)', () => {
     expect(rig.responses).toHaveLength(1);
   });
 
+  test('one query is answered within two seconds, however many packets follow', async () => {
+    await rig.settle();
+    for (let packet = 0; packet < 5; packet++) {
+      ask('PTR', SERVICE, { flags: 1 << 9 });
+      await rig.clock.advance(390);
+    }
+    expect(rig.responses).toEqual([]);
+    ask('PTR', SERVICE, { flags: 1 << 9 });
+    await rig.clock.advance(80);
+    expect(rig.responses).toHaveLength(1);
+  });
+
+  test('of one query so many questions are kept as one packet may have', async () => {
+    await rig.settle();
+    const others = Array.from({ length: 500 }, (_, index) => ({
+      name: `x${index}.local`,
+      type: 'A' as const,
+    }));
+    const more = { flags: 1 << 9 };
+    for (let packet = 0; packet < 3; packet++) rig.query(others.slice(0, 300), more);
+    ask('PTR', SERVICE, more);
+    await rig.clock.advance(2_000);
+    expect(rig.responses).toEqual([]);
+    ask('PTR', SERVICE, more);
+    await rig.clock.advance(2_000);
+    expect(rig.responses).toHaveLength(1);
+  });
+
   test('the same record is sent once a second, and who asks sooner gets it then', async () => {
     await rig.settle();
     ask();

@@ -80,11 +80,16 @@ describe('the gateway’s plan', () => {
     ['None', []],
     [
       'AllPods',
-      [`ip daddr @hosted4_${ROME} accept`, 'ip daddr . meta nfproto @pods4 ip daddr != @hosted4 accept'],
+      [
+        `ip daddr @nodes4 ${REFUSED}`,
+        `ip daddr @hosted4_${ROME} accept`,
+        'ip daddr . meta nfproto @pods4 ip daddr != @hosted4 accept',
+      ],
     ],
     [
       'OffloadedPods',
       [
+        `ip daddr @nodes4 ${REFUSED}`,
         `ip daddr @hosted4_${ROME} accept`,
         `ip saddr @abroad4_${ROME} ip daddr . meta nfproto @pods4 ip daddr != @hosted4 accept`,
       ],

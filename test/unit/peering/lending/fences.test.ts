@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { FenceTerms } from '../../../../src/api/cluster-mode.ts';
+import type { PeeringPhase } from '../../../../src/api/foreign-cluster.ts';
 import type { PeeringRequest } from '../../../../src/api/peering-request.ts';
 import { leases } from '../../../../src/api/resources.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -17,6 +18,7 @@ let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 let terms: FenceTerms | undefined;
+let phase: PeeringPhase;
 let changed: string[];
 let fences: Fences;
 
@@ -25,6 +27,7 @@ beforeEach(() => {
   api = new FakeApi({ clock });
   client = api.client();
   terms = TERMS;
+  phase = 'Established';
   changed = [];
   fences = opened();
 });
@@ -45,6 +48,7 @@ const opened = (): Fences =>
 const request = (): PeeringRequest => ({
   metadata: { name: DEVICE, uid: 'request-uid', resourceVersion: '1', creationTimestamp: '' },
   spec: { clusterID: DEVICE, namespaces: [], ...(terms && { fence: terms }) },
+  status: { phase },
 });
 const renew = async (ticket?: string, resume?: true): Promise<[ticket: string, state: string]> => {
   const params = { ...(ticket !== undefined && { ticket }), ...(resume && { resume }) };
@@ -118,6 +122,42 @@ test('a Lease that cannot be read counts as lapsed', async () => {
   await client.replace(leases, { ...lease, spec: { ...lease.spec, renewTime: 'soon' } });
   fences = opened();
   expect(await isClosed()).toBe(true);
+});
+
+test.each<PeeringPhase>(['Pending', 'Denied'])(
+  'a peer that was not let in renews nothing: %s',
+  async (now) => {
+    phase = now;
+    const refusal = await renew().catch((error: unknown) => error);
+    expect(hasCode(refusal, 'Forbidden')).toBe(true);
+    expect((await client.list(leases)).items).toEqual([]);
+  },
+);
+
+test('however many tickets are shown, a Lease is written each second at most', async () => {
+  let [ticket] = await renew();
+  for (let round = 0; round < 40; round++) {
+    await clock.advance(100);
+    const [next, state] = await renew(ticket);
+    expect(state).toBe('Held');
+    ticket = next;
+  }
+  expect(api.count(/^(POST|PUT) .*leases/u)).toBe(4);
+});
+
+test('a request that comes anew begins without the Lease of the one before', async () => {
+  let [ticket] = await renew();
+  await renew(ticket);
+  const ref = { namespace: 'system', name: `tributary-fence-${DEVICE}` };
+  await client.delete(leases, ref);
+  await clock.advance(5_000);
+  [ticket] = await renew();
+  expect((await renew(ticket))[1]).toBe('Held');
+  await fences.drop(DEVICE, false, signal);
+  await clock.advance(60_000);
+  expect(await isClosed()).toBe(false);
+  [ticket] = await renew();
+  expect((await renew(ticket))[1]).toBe('Held');
 });
 
 test('it belongs to the request, and goes where none is agreed on any more', async () => {

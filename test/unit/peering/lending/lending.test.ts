@@ -95,6 +95,22 @@ describe('from a request to a contract in force', () => {
     expect(await world.exists(rome.tenant())).toBe(false);
   });
 
+  test('who is denied stays denied when it takes its request back and asks again', async () => {
+    await world.policy();
+    const rome = world.peer();
+    await rome.peered();
+    const body = { spec: { approval: 'Denied' } };
+    await client.patch(peeringRequests, { name: rome.id }, { type: 'merge', body });
+    await rome.granted('Denied');
+    await rome.ask(null);
+    await clock.advance(60_000);
+    expect((await rome.object()).spec.approval).toBe('Denied');
+    await rome.ask();
+    await clock.advance(60_000);
+    await rome.granted('Denied');
+    expect(await rome.hasAccount()).toBe(false);
+  });
+
   test('a join token opens the door once, for one cluster; it stays in without it', async () => {
     await world.policy({ approval: 'Token' });
     const { text } = await world.lending.tokens.create({ name: 'one' });

@@ -41,6 +41,7 @@ class World {
     const request = {
       metadata: { name: DEVICE, uid: 'u', resourceVersion: '1', creationTimestamp: '' },
       spec: { clusterID: DEVICE, namespaces: [], fence: TERMS },
+      status: { phase: 'Established' },
     } satisfies PeeringRequest;
     return new Fences({
       client: this.client,
