@@ -14,6 +14,8 @@ interface AgentLeaseOptions {
   home: KubeClient;
   /** As read at start. */
   virtualNode: VirtualNode;
+  /** The UID of the VirtualNode as it is now: it may have been made anew. */
+  ownerUid: () => string;
   /** Called when this agent may write again, after home took no renewal for a term. */
   onRegained: () => void;
   /** Called once, when another agent has taken over. */
@@ -38,7 +40,7 @@ export class AgentLease implements Component {
   readonly #events: ClientEventRecorder;
 
   constructor(options: AgentLeaseOptions) {
-    const { parts, home, virtualNode, onRegained, onLost } = options;
+    const { parts, home, virtualNode, ownerUid, onRegained, onLost } = options;
     const { config, clock, log } = parts;
     const { leaseSeconds = DEFAULT_SECONDS } = config;
     const durationMs = leaseSeconds * 1000;
@@ -58,7 +60,7 @@ export class AgentLease implements Component {
       isOver: hasEnded,
       outlastsSilence: true,
       // It goes with the VirtualNode.
-      ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid }],
+      ownerReferences: () => [{ apiVersion, kind, name: metadata.name, uid: ownerUid() }],
       onRegained,
       onTaken: (holder) => this.#tell(nameIn(holder)),
       onLost: (reason) => onLost(`${reason}: ${this.holder ?? 'nobody'}`),

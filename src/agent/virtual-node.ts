@@ -135,7 +135,8 @@ export class VirtualNodeAgent implements Component {
     const onLost = (reason: string): void => this.#lost.abort(new Error(reason));
     // Before Kubernetes looks next, which counts the node as lost.
     const onRegained = (): void => lease.wake();
-    this.#lease = new AgentLease({ parts, home, virtualNode, onRegained, onLost });
+    const ownerUid = (): string => (this.#provider?.virtualNodes.get(this.name) ?? virtualNode).metadata.uid;
+    this.#lease = new AgentLease({ parts, home, virtualNode, ownerUid, onRegained, onLost });
     const network = this.#network(virtualNode);
     const history = homeHistory(parts, this.#home, nodeNameOf(virtualNode));
     const lease = nodeLease(parts, this.#home, { nodeName: nodeNameOf(virtualNode), history });
@@ -232,7 +233,10 @@ export class VirtualNodeAgent implements Component {
   async #kubeletComponents(provider: Provider): Promise<Component[]> {
     const { parts, home, caches, registry, kubeletPort, metrics } = this.#options;
     const { config, clock, log } = parts;
-    const certificate = this.#servingCertificate(provider);
+    const serverMetrics = new ServerMetrics(registry);
+    const certificate = this.#servingCertificate(provider, ({ expiresMs }) => {
+      if (expiresMs !== undefined) serverMetrics.certificateExpires(expiresMs);
+    });
     const authorities = new ClientAuthorities(caches);
     const fromFile =
       config.clientCaFile === undefined ? undefined : await authoritiesFromFile(config.clientCaFile);
@@ -259,7 +263,7 @@ export class VirtualNodeAgent implements Component {
       clientAuthorities: fromFile ?? authorities.source,
       clock,
       log: log.named('kubelet'),
-      metrics: new ServerMetrics(registry),
+      metrics: serverMetrics,
     });
     return [certificate, ...(fromFile === undefined ? [authorities] : []), spare, this.#kubelet];
   }
@@ -283,12 +287,21 @@ export class VirtualNodeAgent implements Component {
     ];
   }
 
-  #servingCertificate(provider: Provider): Component & Source<KeyPair> {
+  #servingCertificate(
+    provider: Provider,
+    changed: (state: { expiresMs?: number }) => void,
+  ): Component & Source<KeyPair> {
     const { parts, address, approver } = this.#options;
     const { config, clock, log } = parts;
     const { tlsCertFile, tlsPrivateKeyFile } = config;
     if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
-      return new CertificateFiles({ certificatePath: tlsCertFile, keyPath: tlsPrivateKeyFile, clock, log });
+      return new CertificateFiles({
+        certificatePath: tlsCertFile,
+        keyPath: tlsPrivateKeyFile,
+        changed,
+        clock,
+        log,
+      });
     }
     return new ServingCertificate({
       client: this.#home,
@@ -297,6 +310,7 @@ export class VirtualNodeAgent implements Component {
       random: systemRandom,
       nodeName: provider.nodeName,
       addresses: () => ({ dnsNames: [], ips: [address] }),
+      changed,
       ...(approver !== undefined && { approver }),
     });
   }

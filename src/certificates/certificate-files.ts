@@ -9,6 +9,8 @@ import type { KeyPair, Source } from '../lib/source.ts';
 interface CertificateFilesOptions extends Basics {
   certificatePath: string;
   keyPath: string;
+  /** Told when the certificate ends, milliseconds since 1970, whenever it is another one. */
+  changed?: (state: { expiresMs: number }) => void;
 }
 
 /** Mounted Secrets change by a swap of symbolic links, which no file watcher reports reliably. */
@@ -34,7 +36,7 @@ export class CertificateFiles implements Component, Source<KeyPair> {
   /** Fails when the files are not a certificate and its key. */
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    this.#pair.set(await this.#read());
+    this.#use(await this.#read());
     this.#background.run(async (signal) => this.#run(signal));
   }
 
@@ -46,11 +48,16 @@ export class CertificateFiles implements Component, Source<KeyPair> {
       try {
         const pair = await this.#read();
         const { certificate, key } = this.current();
-        if (pair.certificate !== certificate || pair.key !== key) this.#pair.set(pair);
+        if (pair.certificate !== certificate || pair.key !== key) this.#use(pair);
       } catch (error) {
         log.warn('cannot read the serving certificate again', { error: errorMessage(error) });
       }
     }
+  }
+
+  #use(pair: KeyPair): void {
+    this.#pair.set(pair);
+    this.#options.changed?.({ expiresMs: new X509Certificate(pair.certificate).validToDate.getTime() });
   }
 
   async #read(): Promise<KeyPair> {

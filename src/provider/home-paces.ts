@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import { Pace, type PaceOptions } from '../lib/pace.ts';
+import { TokenBucket } from '../lib/token-bucket.ts';
 
 /** One unit: a write of up to 4 KiB of status; with the rest of the object, etcd keeps some 8 KiB of it. */
 const UNIT_BYTES = 4096;
@@ -23,6 +24,14 @@ export const HOME_PACES: Readonly<Record<HomeWrite, Omit<PaceOptions, 'clock'>>>
   nodeStatus: { free: 60, baseMs: 1_000, quietMs: 10_000 },
   virtualNodeStatus: { free: 60, baseMs: 1_000, quietMs: 10_000 },
 };
+
+/**
+ * For each object over there that home does not know, home is asked whether that is so. A foreign cluster could bring such objects as
+ * fast as it likes. For each part that asks.
+ */
+export const homeLookups = (clock: Clock): TokenBucket =>
+  new TokenBucket({ clock, burst: 2_048, perSecond: 128 });
+export const LOOKUP_WAIT_MS = 1_000;
 
 export const homePace = (kind: HomeWrite, clock: Clock): Pace => new Pace({ clock, ...HOME_PACES[kind] });
 

@@ -3,6 +3,8 @@ import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { ignoring } from '../../lib/errors.ts';
+import type { TokenBucket } from '../../lib/token-bucket.ts';
+import { LOOKUP_WAIT_MS } from '../home-paces.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { KeptBodies } from '../restored/kept-bodies.ts';
 import { FORCED_GRACE_SECONDS } from './decide.ts';
@@ -11,6 +13,7 @@ import type { RemotePods } from './remote-pods.ts';
 interface CollectParts extends Pick<CommonParts, 'home' | 'homePods' | 'tenants'> {
   kept: Pick<KeptBodies, 'isKept' | 'keepMs'>;
   remotes: RemotePods;
+  lookups: TokenBucket;
 }
 
 /** A cache that a live read contradicted is listed again; until then the key waits this long. */
@@ -22,13 +25,14 @@ const RELIST_WAIT_MS = 1_000;
  */
 export async function collectRemote(
   { remote, isInTheWay }: { remote: Pod; isInTheWay: boolean },
-  { home, homePods, tenants, kept, remotes }: CollectParts,
+  { home, homePods, lookups, tenants, kept, remotes }: CollectParts,
   signal: AbortSignal,
 ): Promise<ReconcileResult> {
   const tenant = [...tenants.all()].find(
     ({ mapping }) => mapping.tenantNamespace === remote.metadata.namespace,
   );
   if (tenant === undefined) return {};
+  if (!lookups.tryTake(1)) return { requeueAfterMs: LOOKUP_WAIT_MS };
   // As it was decided. A restore that is noticed below changes that: the body may serve the home pod that has its name.
   const wasKept = kept.isKept(remote);
   const { homeNamespace } = tenant.mapping;

@@ -41,6 +41,12 @@ export class Echoes {
     }
   }
 
+  /** To be called before a decision is made of this pod: where it is not as it was written yet, what was written is no echo of it. */
+  looks({ metadata: { uid, resourceVersion } }: Pod): void {
+    const written = this.#awaited.get(uid)?.written;
+    if (written !== undefined && written !== resourceVersion) this.#awaited.delete(uid);
+  }
+
   /** Whether this change is what was written, or may be. Any other change of the pod ends the wait for it. */
   take({ metadata: { uid, resourceVersion } }: Pod): boolean {
     const awaited = this.#awaited.get(uid);

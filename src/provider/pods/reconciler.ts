@@ -21,7 +21,7 @@ import type { ForgeContext } from '../forge/context.ts';
 import { lostStatus } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { refusedStatus, unshowableStatus } from '../forge/status.ts';
-import { homePace, statusCost } from '../home-paces.ts';
+import { homeLookups, homePace, statusCost } from '../home-paces.ts';
 import { podKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { KeptBodies } from '../restored/kept-bodies.ts';
@@ -78,6 +78,7 @@ export class PodReconciler {
   readonly #ending: Ending;
   readonly #echoes: Echoes;
   readonly #pace: Pace;
+  readonly #collecting: Parameters<typeof collectRemote>[1];
 
   constructor(options: PodReconcilerOptions) {
     this.#options = options;
@@ -85,6 +86,7 @@ export class PodReconciler {
     this.#echoes = new Echoes((home) => options.look(podKey(home)));
     this.#heldRequests = new HeldRequests(options.clock);
     this.#remotes = new RemotePods(options.foreign);
+    this.#collecting = { ...options, remotes: this.#remotes, lookups: homeLookups(options.clock) };
     this.#ending = new Ending({
       ...options,
       remotes: this.#remotes,
@@ -98,6 +100,7 @@ export class PodReconciler {
     const home = this.#options.homePods.get(key);
     if (home === undefined) this.#forget(key);
     else if (this.#options.tenants.of(home.metadata.namespace ?? '')?.isFilling === true) return DONE;
+    if (home !== undefined) this.#echoes.looks(home);
     const heldMs = this.#heldRequests.waitMs(key);
     const action = decide(this.#situation(key, home, heldMs > 0));
     try {
@@ -170,7 +173,7 @@ export class PodReconciler {
         await this.#remotes.delete(action.remote, action.gracePeriodSeconds, signal);
         return DONE;
       case 'collect':
-        return collectRemote(action, { ...this.#options, remotes: this.#remotes }, signal);
+        return collectRemote(action, this.#collecting, signal);
       case 'adopt':
         await this.#remotes.adopt(action.remote, action.home, signal);
         this.#options.onAdopted(action.home);

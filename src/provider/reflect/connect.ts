@@ -148,11 +148,17 @@ export function enqueueMirrored(provider: Wired, tenant: Tenant): void {
   for (const open of tenant.mirror.open()) enqueueKind(provider, tenant, open);
 }
 
-function enqueueKind({ controllers }: Wired, { mapping }: Tenant, { ruled, home, remote }: OpenKind): void {
+function enqueueKind(
+  { controllers }: Wired,
+  { mapping }: Tenant,
+  { ruled, home, remote, awaited }: OpenKind,
+): void {
   const { kind } = ruled;
   const names = new Set<string | undefined>();
   for (const { metadata } of home.list()) names.add(metadata.name);
   for (const { metadata } of remote.list()) names.add(kind.homeName(metadata.name));
+  // Of one that was asked for while contact was lost, and is gone from home, nobody else knows.
+  for (const name of awaited) names.add(kind.homeName(name));
   for (const name of names) {
     if (name !== undefined) controllers.mirror.add(mirrorKey(kind.kind, mapping.homeNamespace, name));
   }

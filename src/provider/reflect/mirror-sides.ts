@@ -39,11 +39,12 @@ export interface MirrorSidesListener {
 /** A kind that is open: both sides are cached, or about to be. */
 export interface OpenKind extends Readonly<Sides> {
   readonly ruled: RuledKind;
+  /** Names over there of copies that may have been made, and that the cache has not shown yet. */
+  readonly awaited: ReadonlySet<string>;
 }
 
 interface OpenedKind extends OpenKind {
   ruled: RuledKind;
-  /** Names over there of copies that may have been made, and that the cache has not shown yet. */
   readonly awaited: Set<string>;
   readonly abort: AbortController;
   running: Promise<void>;

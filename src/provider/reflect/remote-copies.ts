@@ -6,6 +6,8 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { ignoring } from '../../lib/errors.ts';
+import type { TokenBucket } from '../../lib/token-bucket.ts';
+import { homeLookups, LOOKUP_WAIT_MS } from '../home-paces.ts';
 import type { CommonParts } from '../namespaces.ts';
 import { keepCopyMs } from '../restored/home-history.ts';
 
@@ -16,7 +18,7 @@ export const REFUSED_RETRY_MS = 30_000;
 
 type Relistable = Pick<Informer<KubeObject>, 'relist'>;
 
-interface RemoteCopiesOptions extends Pick<CommonParts, 'home' | 'foreign' | 'history'> {
+interface RemoteCopiesOptions extends Pick<CommonParts, 'home' | 'foreign' | 'history' | 'clock'> {
   /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
 }
@@ -24,11 +26,13 @@ interface RemoteCopiesOptions extends Pick<CommonParts, 'home' | 'foreign' | 'hi
 /** What Reflector and Mirror both do with their copies in tenant namespaces, besides writing them. */
 export class RemoteCopies {
   readonly #options: RemoteCopiesOptions;
+  readonly #lookups: TokenBucket;
   /** Keys of copies that exist, as a refusal to create them has shown, and that the cache should show soon. */
   readonly #awaited = new Set<string>();
 
   constructor(options: RemoteCopiesOptions) {
     this.#options = options;
+    this.#lookups = homeLookups(options.clock);
   }
 
   async delete<T extends KubeObject>(
@@ -83,6 +87,7 @@ export class RemoteCopies {
     { cache, signal }: { cache: Relistable; signal: AbortSignal },
   ): Promise<ReconcileResult | undefined> {
     const { home, history } = this.#options;
+    if (!this.#lookups.tryTake(1)) return { requeueAfterMs: LOOKUP_WAIT_MS };
     const live = await home.get(type, ref, { signal }).catch(ignoring('NotFound'));
     if (live !== undefined) {
       cache.relist('an object exists that the cache has lost');

@@ -9,6 +9,8 @@ const mappingOf = (virtualNode: VirtualNode | undefined): unknown => [
   virtualNode?.spec.storageClasses,
   virtualNode?.spec.offeredStorageClasses,
   virtualNode?.spec.namespaces,
+  // A claim is not looked at before its namespace is recorded.
+  virtualNode?.status?.namespaces,
 ];
 
 /** Which change of which cache concerns which claim. */
@@ -43,7 +45,16 @@ export function lookAtClaims(provider: Wired): void {
 export function lookAtClaimsOf(provider: Wired, tenant: Tenant): void {
   openClaims(provider, tenant);
   const { homeNamespace } = tenant.mapping;
-  for (const name of tenant.claims.names()) wake(provider, claimKey(homeNamespace, name));
+  for (const name of knownClaims(provider, tenant)) wake(provider, claimKey(homeNamespace, name));
+}
+
+/** Also those of which only the volume is left. */
+function knownClaims({ storage }: Wired, { claims, mapping }: Tenant): Set<string> {
+  const names = claims.names();
+  for (const { spec: { claimRef } = {} } of storage.volumes.list())
+    if (claimRef?.namespace === mapping.homeNamespace && claimRef.name !== undefined)
+      names.add(claimRef.name);
+  return names;
 }
 
 /** Claims are watched where a class or a volume of ours exists, or a pod that mounts a claim. */
@@ -57,7 +68,7 @@ function openClaims(provider: Wired, tenant: Tenant): void {
   tenant.claims.open({
     claim: (namespace, name) => wake(provider, claimKey(namespace, name)),
     synced: (namespace) => {
-      for (const name of tenant.claims.names()) wake(provider, claimKey(namespace, name));
+      for (const name of knownClaims(provider, tenant)) wake(provider, claimKey(namespace, name));
       for (const claim of mounted())
         for (const key of homePods.keysByIndex('claims', claim)) controllers.pods.add(key);
     },

@@ -1,6 +1,6 @@
 import type { EventReason } from '../../api/reasons/events.ts';
 import type { Draft } from '../../api/wire.ts';
-import { STORAGE_PROVISIONER } from '../../api/names.ts';
+import { LABEL_MANAGED_BY, STORAGE_PROVISIONER } from '../../api/names.ts';
 import type { Claim, StorageClass, Volume } from './claims.ts';
 import {
   ANNOTATION_PROVISIONER,
@@ -216,6 +216,10 @@ export function mayDeleteRemote(remote: Claim, { home, volume, isOurs }: Found):
   if (home?.metadata.uid !== uid) return own === undefined ? !isBound(remote) : isEnded(own, home);
   const bound = boundTo(home);
   if (bound === undefined || own !== undefined) return false;
-  // A volume that cannot be found may still be restored, and belongs to this claim.
-  return bound !== volumeName(uid) || volume !== undefined;
+  // A volume that cannot be found may still be restored, and belongs to this claim. So does one whose label was taken off.
+  return bound !== volumeName(uid) || isOfAnother(volume, uid, isOurs);
 }
+
+/** Whether another virtual node has made the volume of that claim. */
+const isOfAnother = (volume: Volume | undefined, claimUid: string, isOurs: boolean): boolean =>
+  volume?.metadata.labels?.[LABEL_MANAGED_BY] !== undefined && claimUidOf(volume) === claimUid && !isOurs;

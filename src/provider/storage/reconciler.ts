@@ -1,4 +1,5 @@
 import type { EventReason } from '../../api/reasons/events.ts';
+import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { persistentVolumeClaims, persistentVolumes } from '../../api/resources.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventSubject } from '../../kube/events.ts';
@@ -154,6 +155,8 @@ export class ClaimReconciler {
     const volume = await this.#volume(uid, signal);
     const isOurs = volume !== undefined && isOf(volume, owner);
     if (!isOf(remote, owner) || !mayDeleteRemote(remote, { home, volume, isOurs })) {
+      if (volume !== undefined && home !== undefined && isUnlabelled(volume))
+        this.#tellUnlabelled(home, volume);
       return this.#doubt(known, 'a claim or volume is not as the cache has it');
     }
     const { metadata } = remote;
@@ -198,6 +201,13 @@ export class ClaimReconciler {
     return { requeueAfterMs: REFUSED_WAIT_MS };
   }
 
+  /** Its data stay over there, but nothing looks after the volume any more. */
+  #tellUnlabelled(home: Claim, { metadata: { name } }: Volume): void {
+    const label = `${LABEL_MANAGED_BY}=${this.#options.owner}`;
+    const message = `PersistentVolume "${name}" no longer bears the label by which it is looked after; to put it back: kubectl label pv ${name} ${label}`;
+    this.#tell(home, { reason: CLAIM_REASONS.lost, message });
+  }
+
   #tell(home: Claim, { reason, message }: { reason: EventReason; message: string }): void {
     this.#options.events.event(claimSubject(home), 'Warning', reason, message);
   }
@@ -220,6 +230,8 @@ export class ClaimReconciler {
     return this.#options.home.get(persistentVolumes, ref, { signal }).catch(ignoring('NotFound'));
   }
 }
+
+const isUnlabelled = ({ metadata }: Volume): boolean => metadata.labels?.[LABEL_MANAGED_BY] === undefined;
 
 /** The API server leaves this out of objects in a list. */
 const KIND = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };

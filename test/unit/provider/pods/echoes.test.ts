@@ -59,6 +59,16 @@ test('another change that comes before the answer is looked at after it', async 
   expect(echoes.take(at('9'))).toBe(false);
 });
 
+test('what was decided of an older state before it came back is decided again', async () => {
+  const { echoes, write } = begin();
+  await write()(at('7'));
+  echoes.looks(at('6'));
+  expect(echoes.take(at('7'))).toBe(false);
+  await write()(at('8'));
+  echoes.looks(at('8'));
+  expect(echoes.take(at('8'))).toBe(true);
+});
+
 test('a successor of the name is another pod', async () => {
   const { echoes, write } = begin();
   await write()(at('7'));

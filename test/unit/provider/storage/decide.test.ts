@@ -293,6 +293,18 @@ describe('after a live look, a claim over there is deleted', () => {
       { home: bound, volume: undefined, isOurs: false },
       false,
     ],
+    [
+      'not where the label of its volume was taken off',
+      boundRemote,
+      { home: bound, volume: { ...volume, metadata: { ...volume.metadata, labels: {} } }, isOurs: false },
+      false,
+    ],
+    [
+      'not where its volume refers to no claim for a moment',
+      boundRemote,
+      { home: bound, volume: { ...volume, spec: { ...volume.spec, claimRef: {} } }, isOurs: true },
+      false,
+    ],
     ['where another provider was quicker', remoteClaim(), { home: bound, volume, isOurs: false }, true],
     [
       'where a volume of home was taken',
