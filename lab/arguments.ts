@@ -74,7 +74,7 @@ export function parseArguments(args: readonly string[]): LabCommand {
         clusters: values.clusters?.split(','),
       };
     default:
-      throw new Error(`unknown command ${verb}`);
+      throw new Error(`unknown command ${verb}: there are up, status, kubeconfig, load-image and down`);
   }
 }
 

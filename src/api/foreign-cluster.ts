@@ -132,6 +132,10 @@ export interface ForeignCluster extends KubeObject {
 export type Direction = 'outgoing' | 'incoming';
 export const DIRECTIONS: readonly Direction[] = ['outgoing', 'incoming'];
 
+/** The ClusterID that an object stands for: as a person has said, else as its cluster has proved. */
+export const peerIDOf = ({ spec, status }: ForeignCluster): string | undefined =>
+  spec?.clusterID ?? status?.clusterID;
+
 /** Where a person has said not to peer. */
 export const disabledIn = ({ spec }: ForeignCluster): Direction[] =>
   DIRECTIONS.filter((direction) => spec?.[direction] === 'Disabled');

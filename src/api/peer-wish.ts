@@ -1,5 +1,12 @@
 /** What a person who wants to peer writes, on the command line or on the dashboard: a ForeignCluster, and a join token in a Secret. */
-import { type ForeignCluster, type ForeignClusterSpec, peerTokenSecretName } from './foreign-cluster.ts';
+import {
+  type Direction,
+  DIRECTIONS,
+  disabledIn,
+  type ForeignCluster,
+  type ForeignClusterSpec,
+  peerTokenSecretName,
+} from './foreign-cluster.ts';
 import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from './manifest.ts';
 import { ANNOTATION_FORCE } from './names.ts';
 import type { DraftMeta, Secret } from './wire.ts';
@@ -51,3 +58,13 @@ export const unforced = ({ metadata: { annotations = {} } }: ForeignCluster): ob
   Object.hasOwn(annotations, ANNOTATION_FORCE)
     ? { metadata: { annotations: { [ANNOTATION_FORCE]: null } } }
     : {};
+
+/** A patch that lifts what `tributary unpeer` has left: not to peer, in these directions. Undefined: nobody has said it. */
+export function permission(
+  cluster: ForeignCluster,
+  directions: readonly Direction[] = DIRECTIONS,
+): { spec: Partial<Record<Direction, null>> } | undefined {
+  const lifted = disabledIn(cluster).filter((direction) => directions.includes(direction));
+  if (lifted.length === 0) return undefined;
+  return { spec: Object.fromEntries(lifted.map((direction) => [direction, null])), ...unforced(cluster) };
+}

@@ -1,6 +1,6 @@
 /** Peers with a cluster whose identity is known: from a ClusterID, or from a join token, which begins with it. */
-import { foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
-import { forgePeerToken, ownedBy, type PeerWish, peerSpec, unforced } from '../api/peer-wish.ts';
+import { type ForeignCluster, foreignClusters, peerIDOf } from '../api/foreign-cluster.ts';
+import { forgePeerToken, ownedBy, type PeerWish, peerSpec, permission, unforced } from '../api/peer-wish.ts';
 import { secrets } from '../api/resources.ts';
 import { createOrMerge } from '../kube/write.ts';
 import type { Hands } from './hands.ts';
@@ -11,7 +11,7 @@ export async function peer(
   { client, signal }: Hands,
 ): Promise<string> {
   const { items } = await client.list(foreignClusters, { signal });
-  const known = items.find(({ spec, status }) => (spec?.clusterID ?? status?.clusterID) === clusterID);
+  const known = items.find((cluster) => peerIDOf(cluster) === clusterID);
   // As discovery would call it, so that it finds this one.
   const name = known?.metadata.name ?? clusterID;
   const secret = token === undefined ? undefined : forgePeerToken(name, token);
@@ -33,8 +33,8 @@ export async function peer(
   return `Peering with ${written.status?.clusterName ?? name} begins.`;
 }
 
-/** Also lifts what the end of an earlier peering has left. */
+/** Also lifts what the end of an earlier peering has left, in both directions. Who has forbidden one alone has meant that. */
 const changeOf = (known: ForeignCluster, wanted: object): object => ({
-  spec: { ...wanted, ...(known.spec?.incoming === 'Disabled' && { incoming: null }) },
+  spec: { ...wanted, ...(known.spec?.outgoing === 'Disabled' && permission(known, ['incoming'])?.spec) },
   ...unforced(known),
 });

@@ -1,9 +1,10 @@
 /** Does what a person asks for, with a client that carries their own token: the API server decides whether they may. */
 import { advertisements } from '../api/advertisement.ts';
 import { CLUSTER_MODE, clusterModes } from '../api/cluster-mode.ts';
-import { disabledIn, foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
+import { disabledIn, type ForeignCluster, foreignClusters, peerIDOf } from '../api/foreign-cluster.ts';
 import { LABEL_MANAGED_BY, LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
 import { namespaceOffloadings, OFFLOADING_NAME } from '../api/namespace-offloading.ts';
+import { permission } from '../api/peer-wish.ts';
 import { peeringRequests } from '../api/peering-request.ts';
 import { namespaces, persistentVolumes, type ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
@@ -42,12 +43,39 @@ async function untether({ client, signal }: Hands): Promise<string> {
 
 async function decide(
   { do: verb, what, name }: Extract<DashboardAction, { do: 'approve' | 'deny' }>,
-  { client, signal }: Hands,
+  hands: Hands,
 ): Promise<string> {
+  const { client, signal } = hands;
   const approval = verb === 'approve' ? 'Approved' : 'Denied';
   const type: ResourceType<KubeObject> = what === 'offer' ? advertisements : peeringRequests;
   await client.patch(type, { name }, merge({ spec: { approval } }), { signal });
-  return `${type.kind} ${name}: ${approval}.`;
+  const more = verb === 'approve' && what === 'request' ? await liftedText(name, hands) : '';
+  return `${type.kind} ${name}: ${approval}.${more}`;
+}
+
+/** It is approved already, so who may do no more than that is told what may be left. */
+async function liftedText(clusterID: string, hands: Hands): Promise<string> {
+  try {
+    const lifted = await liftDisabled(clusterID, hands);
+    return lifted.map((name) => ` ForeignCluster ${name} no longer says incoming: Disabled.`).join('');
+  } catch (error) {
+    if (!hasCode(error, 'Forbidden')) throw error;
+    return ' If its ForeignCluster says incoming: Disabled, somebody who may change that has to take it out.';
+  }
+}
+
+/** Whoever lets a cluster in takes back what an end of an earlier peering has left for it. Returns the names of its ForeignClusters. */
+async function liftDisabled(clusterID: string, { client, signal }: Hands): Promise<string[]> {
+  const { items } = await client.list(foreignClusters, { signal });
+  const lifted: string[] = [];
+  for (const cluster of items.filter((one) => peerIDOf(one) === clusterID)) {
+    const { name } = cluster.metadata;
+    const body = permission(cluster, ['incoming']);
+    if (body === undefined) continue;
+    await client.patch(foreignClusters, { name }, merge(body), { signal });
+    lifted.push(name);
+  }
+  return lifted;
 }
 
 async function unpeer(name: string, { client, signal }: Hands): Promise<string> {
@@ -65,8 +93,8 @@ async function unpeer(name: string, { client, signal }: Hands): Promise<string> 
   return `The peering with ${name} ends; its pods leave as their budgets allow.`;
 }
 
-async function claimsOverThere({ spec, status }: ForeignCluster, hands: Hands): Promise<string[]> {
-  const clusterID = spec?.clusterID ?? status?.clusterID;
+async function claimsOverThere(cluster: ForeignCluster, hands: Hands): Promise<string[]> {
+  const clusterID = peerIDOf(cluster);
   if (clusterID === undefined) return [];
   const labelSelector = `${LABEL_MANAGED_BY}=${clusterID}`;
   const { items } = await hands.client.list(persistentVolumes, { labelSelector, signal: hands.signal });

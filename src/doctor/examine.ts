@@ -1,3 +1,4 @@
+import { peerIDOf } from '../api/foreign-cluster.ts';
 import { accessFindings, rightsFindings } from './checks/access.ts';
 import { agentFindings } from './checks/agents.ts';
 import { certificateFindings } from './checks/certificates.ts';
@@ -16,7 +17,7 @@ import { versionFindings } from './checks/versions.ts';
 import { webhookFindings } from './checks/webhooks.ts';
 import { type Facts, itemsOf, type Lists } from './facts.ts';
 import { type Finding, Findings, THIS_CLUSTER } from './finding.ts';
-import { calledBy, idOf, titleOf } from './subjects.ts';
+import { calledBy, titleOf } from './subjects.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 
 /** In the order in which they are shown: what others depend on comes first. */
@@ -85,15 +86,19 @@ export function isKnown(facts: Facts, peer: string): boolean {
 function subjectsOf(facts: Facts, peer: string): ReadonlySet<string> {
   const { lists } = facts;
   const clusters = itemsOf(lists.foreignClusters).filter((cluster) =>
-    [cluster.metadata.name, idOf(cluster), calledBy(cluster)].includes(peer),
+    [cluster.metadata.name, peerIDOf(cluster), calledBy(cluster)].includes(peer),
   );
-  const ids = new Set(clusters.map(idOf));
+  const ids = new Set(clusters.map(peerIDOf));
   const nodes = itemsOf(lists.virtualNodes).filter(({ metadata }) =>
     ids.has(metadata.labels?.[LABEL_PROVIDER]),
   );
   return new Set([
     peer,
-    ...clusters.flatMap((cluster) => [cluster.metadata.name, titleOf(cluster, facts), idOf(cluster) ?? '']),
+    ...clusters.flatMap((cluster) => [
+      cluster.metadata.name,
+      titleOf(cluster, facts),
+      peerIDOf(cluster) ?? '',
+    ]),
     ...nodes.map(({ metadata }) => metadata.name),
   ]);
 }

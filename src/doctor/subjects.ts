@@ -1,5 +1,5 @@
 import { conditionOf } from '../api/conditions.ts';
-import { type ForeignCluster, isPeer } from '../api/foreign-cluster.ts';
+import { type ForeignCluster, isPeer, peerIDOf } from '../api/foreign-cluster.ts';
 import { CLUSTER_NAME, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { isOneProcess } from '../api/one-process.ts';
 import { TUNNEL_CONDITIONS, TUNNEL_REASONS } from '../api/tunnel.ts';
@@ -21,15 +21,12 @@ export const namesakesOf = (cluster: ForeignCluster, { lists }: Pick<Facts, 'lis
 export function titleOf(cluster: ForeignCluster, facts: Pick<Facts, 'lists'>): string {
   const name = calledBy(cluster);
   if (namesakesOf(cluster, facts).length === 0) return name;
-  return `${name} (${idOf(cluster) ?? cluster.metadata.name})`;
+  return `${name} (${peerIDOf(cluster) ?? cluster.metadata.name})`;
 }
-
-export const idOf = ({ spec, status }: ForeignCluster): string | undefined =>
-  spec?.clusterID ?? status?.clusterID;
 
 /** The ForeignCluster of that ClusterID as a person calls it, else the ID itself. */
 export function titleOfID(facts: Pick<Facts, 'lists'>, clusterID: string): string {
-  const cluster = itemsOf(facts.lists.foreignClusters).find((each) => idOf(each) === clusterID);
+  const cluster = itemsOf(facts.lists.foreignClusters).find((each) => peerIDOf(each) === clusterID);
   return cluster === undefined ? clusterID : titleOf(cluster, facts);
 }
 

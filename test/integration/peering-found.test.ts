@@ -220,8 +220,12 @@ describeInLab('clusters that find each other', () => {
       const token = await genoa.tributary(['token', 'create']);
       await forget(turin);
       await genoa.kill();
-      const args = ['peer', milan.address, '--token', '-', '--name', 'milan', '--timeout', '3s'];
-      await expect(turin.tributary(args, token)).rejects.toThrow('The peering is not established after');
+      const args = ['peer', milan.address, '--token', '-', '--name', 'milan'];
+      await expect(turin.tributary(args, token)).rejects.toThrow(
+        `the cluster ${milan.id} answers, not ${genoa.id}`,
+      );
+      const wish = { clusterID: genoa.id, endpoint: milan.address, outgoing: 'Enabled' } as const;
+      await turin.client.create(foreignClusters, { metadata: { name: 'milan' }, spec: wish });
       const found = await until('it is told who answers', async () => {
         const cluster = await turin.client.get(foreignClusters, { name: 'milan' });
         return cluster.status?.answeredBy === milan.id && cluster;

@@ -17,6 +17,8 @@ import { untilWireGuard } from './wireguard.ts';
 
 /** Apart from that of role `cluster`: an apply takes away fields of its own manager only. */
 const FIELD_MANAGER = 'tributary-install';
+const UNFINISHED =
+  'A part of it is in the cluster. To go on, run the same command again. To take it out: tributary uninstall\n';
 /** How long an API server may take to serve a kind. */
 const KINDS_MS = 30_000;
 
@@ -53,7 +55,8 @@ export async function bring(session: InstallSession, bringing: Bringing): Promis
     await untilWireGuard(session, values, bringing.timeoutMs);
   } catch (error) {
     // Whoever interrupts it is to go on with it. Where not even this can be written, it counts as interrupted.
-    if (!session.signal.aborted) await record(isReplacement ? 'Failed' : undefined).catch(() => undefined);
+    if (session.signal.aborted) session.io.err(UNFINISHED);
+    else await record(isReplacement ? 'Failed' : undefined).catch(() => undefined);
     throw error;
   }
   await apply(session, forgeInstalled(VERSION, values));

@@ -11,7 +11,7 @@ import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
-import { isEnded } from '../peering/foreign-clusters.ts';
+import { isEnded, orTell } from '../peering/foreign-clusters.ts';
 import { helmRelease } from './helm.ts';
 import { found, listed } from './objects.ts';
 import { cleanHosts, installedImage } from './uninstall-hosts.ts';
@@ -87,6 +87,13 @@ export async function uninstall(args: UninstallArguments, session: Session): Pro
     io.err('Nothing was changed.\n');
     return EXIT.failed;
   }
+  return takeOut(args, session).catch(
+    orTell(session, 'A part of it is gone. To go on, run the same command again.\n'),
+  );
+}
+
+async function takeOut(args: UninstallArguments, session: Session): Promise<number> {
+  const { io } = session;
   await prepare(args, session);
   const image = args.image ?? (await installedImage(session));
   const unclean = await cleanHosts(session, { image, timeoutMs: args.drainMs });

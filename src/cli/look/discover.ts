@@ -1,11 +1,11 @@
 /** `tributary discover`: the clusters that can be seen, and the command that peers with each. */
-import { DIRECTIONS, disabledIn, type ForeignCluster } from '../../api/foreign-cluster.ts';
+import { DIRECTIONS, disabledIn, type ForeignCluster, peerIDOf } from '../../api/foreign-cluster.ts';
 import { DISCOVERY_SOURCES, type DiscoverySource } from '../../api/peer-selector.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { formatOf, printedAs, WIDE_OUTPUT } from '../output.ts';
 import { clusterCommand } from '../peering/environment.ts';
-import { idOf, listClusters } from '../peering/foreign-clusters.ts';
+import { listClusters } from '../peering/foreign-clusters.ts';
 import { table } from '../peering/terminal-text.ts';
 import { showPage, WATCH } from './watching.ts';
 
@@ -65,7 +65,7 @@ export function seenOf(cluster: ForeignCluster): SeenCluster {
   const { metadata, spec, status = {} } = cluster;
   const sightings = Object.values(status.sightings ?? {});
   const endpoint = spec?.endpoint ?? sightings.flatMap(({ endpoints }) => endpoints)[0] ?? '';
-  const clusterID = idOf(cluster) ?? '';
+  const clusterID = peerIDOf(cluster) ?? '';
   const peering = peeringOf(cluster);
   return {
     name: metadata.name,

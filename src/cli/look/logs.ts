@@ -1,5 +1,5 @@
 /** `tributary logs`: logs of our own pods, through the API server. */
-import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
+import { type ForeignCluster, foreignClusters, peerIDOf } from '../../api/foreign-cluster.ts';
 import { APP_NAME, LABEL_APP_INSTANCE, LABEL_APP_NAME, PEERS_NAME } from '../../api/manifest.ts';
 import { isOneProcess } from '../../api/one-process.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
@@ -15,7 +15,7 @@ import type { Command } from '../command.ts';
 import { type CommandLine, EXIT, wrongForm } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
-import { findCluster, idOf } from '../peering/foreign-clusters.ts';
+import { findCluster } from '../peering/foreign-clusters.ts';
 import { logLine } from './log-lines.ts';
 
 interface LogsArguments {
@@ -182,7 +182,7 @@ async function agentOf(whose: string, ours: readonly Pod[], { client, signal }: 
   const list = await client.list(foreignClusters, { signal }).catch(ignoring('Forbidden'));
   const isKnown = ROLES.includes(whose);
   if (isKnown) throw new TributaryError('NotFound', `no pod of the role ${whose} is in this cluster`);
-  const id = idOf(peerOf(list?.items ?? [], whose));
+  const id = peerIDOf(peerOf(list?.items ?? [], whose));
   const found = ours.filter(({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === id && id !== undefined);
   if (found.length > 0) return found;
   // One agent may serve all peers.

@@ -1,5 +1,5 @@
 /** What `tributary status` says, as data: what is there, what is not as it should be, what waits for a person. Pure. */
-import { isPeer, takesNoNewPods } from '../../api/foreign-cluster.ts';
+import { isPeer, peerIDOf, takesNoNewPods } from '../../api/foreign-cluster.ts';
 import { CLUSTER_LEASE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import {
   NAMESPACE_OFFLOADING_REASONS as REASONS,
@@ -12,7 +12,6 @@ import type { WireGuardKind } from '../../api/tunnel.ts';
 import type { Pod } from '../../api/wire.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
 import { present } from '../../lib/fields.ts';
-import { idOf } from '../peering/foreign-clusters.ts';
 import { keptAwayLines, keptAwayTitle } from '../namespaces/kept-away.ts';
 import { isReady, nameOf } from '../namespaces/offloading.ts';
 import {
@@ -173,7 +172,7 @@ function leaseNotices({ lease, deployments, unreadable }: Facts, now: number): N
 function peerLine(cluster: Facts['clusters'][number], tunnels: Facts['tunnels']): PeerLine {
   const { metadata, status = {} } = cluster;
   const { outgoing, incoming, link } = status;
-  const clusterID = idOf(cluster) ?? '';
+  const clusterID = peerIDOf(cluster) ?? '';
   return {
     name: metadata.name,
     clusterName: status.clusterName ?? '',

@@ -1,13 +1,13 @@
 /** `tributary top`: what is used of what is lent, and what goes through tunnels; the most used first. */
 import { amountOf } from '../../api/amounts.ts';
-import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { foreignClusters, peerIDOf } from '../../api/foreign-cluster.ts';
 import { type Tunnel, tunnels } from '../../api/tunnel.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { formatOf, OUTPUT, printedAs } from '../output.ts';
 import { clusterCommand, type Session } from '../peering/environment.ts';
-import { findCluster, idOf } from '../peering/foreign-clusters.ts';
+import { findCluster } from '../peering/foreign-clusters.ts';
 import { table } from '../peering/terminal-text.ts';
 import { clusterNameOf, type NodeUse, providerOf, readUse, shown } from './use.ts';
 import { showPage, WATCH } from './watching.ts';
@@ -76,11 +76,11 @@ async function readTop(peer: string | undefined, session: Session): Promise<Top>
       .catch(ignoring('Forbidden'))
       .then((list) => list ?? { items: [] }),
   ]);
-  const names = new Map(clusters.map((one) => [idOf(one) ?? '', one.metadata.name]));
+  const names = new Map(clusters.map((one) => [peerIDOf(one) ?? '', one.metadata.name]));
   const isMeant = (one: NodeUse): boolean =>
     [one.virtualNode.metadata.name, clusterNameOf(one.virtualNode)].includes(peer ?? '');
   const byHand = use.filter(isMeant);
-  const id = peer === undefined || byHand.length > 0 ? undefined : idOf(findCluster(clusters, peer));
+  const id = peer === undefined || byHand.length > 0 ? undefined : peerIDOf(findCluster(clusters, peer));
   if (peer !== undefined && byHand.length === 0 && id === undefined) {
     throw new TributaryError(
       'NotFound',

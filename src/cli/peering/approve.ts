@@ -1,6 +1,6 @@
 /** `tributary approve`, `deny` and `renew`: what a person decides about a peer that asks, an offer, or a credential. */
 import { advertisements, type AdvertisementSpec } from '../../api/advertisement.ts';
-import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import { FOREIGN_CLUSTER_REASONS, peerIDOf } from '../../api/foreign-cluster.ts';
 import { ANNOTATION_RENEW } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import type { ResourceType } from '../../api/resources.ts';
@@ -9,7 +9,7 @@ import type { Command } from '../command.ts';
 import { EXIT, wrongForm } from '../command-line.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import { clusterCommand, type Session } from './environment.ts';
-import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
+import { findCluster, listClusters } from './foreign-clusters.ts';
 import { permit } from './peer-objects.ts';
 
 type Word = NonNullable<AdvertisementSpec['approval']>;
@@ -69,7 +69,7 @@ export const approveCommand = (word: Word): Command =>
 /** Whoever lets a cluster in takes back what `unpeer` has left for it. */
 async function liftDisabled(clusterID: string, session: Session): Promise<void> {
   const clusters = await listClusters(session);
-  for (const cluster of clusters.filter((one) => idOf(one) === clusterID)) {
+  for (const cluster of clusters.filter((one) => peerIDOf(one) === clusterID)) {
     if ((await permit(cluster, session, ['incoming'])) === undefined) continue;
     session.io.out(`ForeignCluster ${cluster.metadata.name} no longer says incoming: Disabled\n`);
   }
@@ -81,9 +81,9 @@ const WAITING: string = FOREIGN_CLUSTER_REASONS.waitingForApproval;
 async function waitingKind(name: string, session: Session): Promise<ResourceType<KubeObject>> {
   const { client, signal } = session;
   const known = (await listClusters(session)).find((cluster) =>
-    [cluster.metadata.name, idOf(cluster), cluster.status?.clusterName].includes(name),
+    [cluster.metadata.name, peerIDOf(cluster), cluster.status?.clusterName].includes(name),
   );
-  const clusterID = (known && idOf(known)) ?? name;
+  const clusterID = (known && peerIDOf(known)) ?? name;
   const found: { type: ResourceType<KubeObject>; waits: boolean }[] = [];
   for (const type of Object.values(KINDS)) {
     const object = await client
@@ -126,7 +126,7 @@ async function patchNamed(
     return (await client.patch(type, { name }, patch, { signal })).metadata.name;
   } catch (error) {
     if (!hasCode(error, 'NotFound')) throw error;
-    const clusterID = idOf(findCluster(await listClusters(session), name));
+    const clusterID = peerIDOf(findCluster(await listClusters(session), name));
     if (clusterID === undefined || clusterID === name) {
       throw new TributaryError('NotFound', `there is no ${type.kind} of ${name}`, { cause: error });
     }

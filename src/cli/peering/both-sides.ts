@@ -6,6 +6,7 @@ import {
   disabledIn,
   type ForeignCluster,
   foreignClusters,
+  peerIDOf,
   type PeeringWish,
 } from '../../api/foreign-cluster.ts';
 import { LABEL_MADE_FOR } from '../../api/names.ts';
@@ -16,7 +17,7 @@ import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { type PeerFacts, sharingPolicyFor } from '../../peering/policy/match.ts';
 import type { Session } from './environment.ts';
-import { idOf, listClusters } from './foreign-clusters.ts';
+import { listClusters } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 
 /** A cluster that may be administered, and what it says of itself. */
@@ -98,7 +99,7 @@ async function welcome(provider: Side, { own }: Side): Promise<ForeignCluster> {
   const { session } = provider;
   const { client, signal } = session;
   const [endpoint] = own.endpoints;
-  const found = (await listClusters(session)).find((cluster) => idOf(cluster) === own.clusterID);
+  const found = (await listClusters(session)).find((cluster) => peerIDOf(cluster) === own.clusterID);
   const incoming: PeeringWish = 'Enabled';
   if (found === undefined) {
     const spec = { clusterID: own.clusterID, incoming, ...(endpoint !== undefined && { endpoint }) };

@@ -4,6 +4,7 @@ import {
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
   foreignClusters,
+  peerIDOf,
   type PeeringPhase,
   type PeeringState,
   takesNoNewPods,
@@ -19,10 +20,6 @@ export async function listClusters({ client, signal }: Session): Promise<Foreign
 /** What people call it. */
 export const labelOf = ({ metadata, status }: ForeignCluster): string => status?.clusterName ?? metadata.name;
 
-/** The ClusterID that an object stands for. */
-export const idOf = ({ spec, status }: ForeignCluster): string | undefined =>
-  spec?.clusterID ?? status?.clusterID;
-
 const NOBODY_KNOWN =
   'no other cluster is known here. Make it known with a ForeignCluster (spec.clusterID, spec.endpoint), or peer with it: ' +
   'tributary peer ENDPOINT';
@@ -30,13 +27,19 @@ const NOBODY_KNOWN =
 /** By its name, else by its ClusterID, else by the name that the cluster gives itself, if only one does. Throws NotFound. */
 export function findCluster(clusters: readonly ForeignCluster[], wanted: string): ForeignCluster {
   const named = clusters.find(({ metadata }) => metadata.name === wanted);
-  const found = named ?? clusters.find((cluster) => idOf(cluster) === wanted);
+  const found = named ?? clusters.find((cluster) => peerIDOf(cluster) === wanted);
   if (found !== undefined) return found;
   const [only, ...others] = clusters.filter(({ status }) => status?.clusterName === wanted);
   if (only !== undefined && others.length === 0) return only;
-  const why = only === undefined ? 'no ForeignCluster has' : 'several ForeignClusters have';
+  if (only !== undefined) {
+    const names = [only, ...others].map(({ metadata }) => metadata.name).join(', ');
+    throw new TributaryError(
+      'NotFound',
+      `several clusters call themselves "${wanted}"; give one of: ${names}`,
+    );
+  }
   const advice = clusters.length === 0 ? NOBODY_KNOWN : 'see: tributary peerings';
-  throw new TributaryError('NotFound', `${why} the name or ClusterID "${wanted}"; ${advice}`);
+  throw new TributaryError('NotFound', `no ForeignCluster has the name or ClusterID "${wanted}"; ${advice}`);
 }
 
 /** How often an object is read while its state is waited for. */
@@ -147,8 +150,11 @@ function stateText(direction: Direction, state: Partial<PeeringState> = {}): str
   return `${WHO[direction]}: ${SAID[phase]}${about === '' ? '' : ` (${about})`}${why}`;
 }
 
-/** `token`: the provider wants one, and we have none to show. `impossible`: only a person can correct it. */
-export type Outcome = 'established' | 'denied' | 'approval' | 'token' | 'impossible';
+/**
+ * `token`: the provider wants one, and we have none to show. `another`: who answers is not the one that is wanted. `impossible`: only
+ * a person can correct it.
+ */
+export type Outcome = 'established' | 'denied' | 'approval' | 'token' | 'another' | 'impossible';
 
 const IMPOSSIBLE = new Set<string | undefined>([REASONS.invalid, REASONS.duplicate]);
 
@@ -162,6 +168,8 @@ export function outcomeOf(
 ): Outcome | undefined {
   const { spec, status } = cluster;
   if (isStale(cluster)) return undefined;
+  // What answered at an earlier endpoint may still be shown.
+  if (!isPatient && isAnother(cluster)) return 'another';
   if (spec?.outgoing === 'Disabled') {
     const isThere = status?.link?.connected === true || spec.incoming === 'Disabled';
     return isThere ? 'established' : undefined;
@@ -169,6 +177,14 @@ export function outcomeOf(
   if (lacksToken(cluster)) return 'token';
   return outcomeOfState(status?.outgoing, isPatient ? before : undefined);
 }
+
+/** Where discovery has found the wanted one, or it has come by itself, the endpoint may be corrected yet. */
+const isAnother = ({ spec, status }: ForeignCluster): boolean =>
+  spec?.clusterID !== undefined &&
+  status?.answeredBy !== undefined &&
+  status.answeredBy !== spec.clusterID &&
+  status.link?.connected !== true &&
+  (status.foundBy ?? '').split(',').every((source) => source === '' || source === 'Manual');
 
 /** With a token, the provider may only not have read it yet. */
 const lacksToken = ({ spec, status }: ForeignCluster): boolean =>
@@ -194,7 +210,7 @@ const isStale = ({ metadata, status }: ForeignCluster): boolean =>
 /** Who has to do what when a person has to decide. */
 export function approvalHint(cluster: ForeignCluster, ownClusterID: string | undefined): string {
   return cluster.status?.outgoing?.phase === 'Offered'
-    ? `You have to take its offer: tributary approve advertisement ${idOf(cluster) ?? ''}`
+    ? `You have to take its offer: tributary approve advertisement ${peerIDOf(cluster) ?? ''}`
     : `Its administrator has to approve, over there: tributary approve peeringrequest ${usAs(ownClusterID)}`;
 }
 

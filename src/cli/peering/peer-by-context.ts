@@ -42,5 +42,7 @@ async function use(
   if (policy !== undefined) await noteMadePolicy(written.object.metadata.name, policy, session);
   session.io.out(told(written));
   const { clock } = session;
-  return waitForPeering(written, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
+  // It notes what was made over there, so it stays whoever answers.
+  const kept = { ...written, isNew: false };
+  return waitForPeering(kept, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
 }

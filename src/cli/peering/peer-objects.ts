@@ -1,21 +1,26 @@
 /** The objects of `tributary peer`, and writing them so that doing it twice is as good as once. */
 import {
   type Direction,
-  DIRECTIONS,
-  disabledIn,
   type ForeignCluster,
   foreignClusters,
   type ForeignClusterSpec,
+  peerIDOf,
   peerTokenSecretName,
-  type PeeringWish,
 } from '../../api/foreign-cluster.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
-import { forgePeerToken, ownedBy, peerSpec, peerTokenRef, unforced } from '../../api/peer-wish.ts';
+import {
+  forgePeerToken,
+  ownedBy,
+  peerSpec,
+  peerTokenRef,
+  permission,
+  unforced,
+} from '../../api/peer-wish.ts';
 import { secrets } from '../../api/resources.ts';
 import { createOrMerge } from '../../kube/write.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
-import { idOf, listClusters } from './foreign-clusters.ts';
+import { listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';
 
 export interface WrittenCluster {
@@ -115,17 +120,17 @@ async function changed(
 export async function permit(
   cluster: ForeignCluster,
   { client, signal }: Session,
-  directions: readonly Direction[] = DIRECTIONS,
+  directions?: readonly Direction[],
 ): Promise<(() => Promise<void>) | undefined> {
   const { name } = cluster.metadata;
-  const disabled = disabledIn(cluster).filter((direction) => directions.includes(direction));
-  if (disabled.length === 0) return undefined;
-  const say = async (wish: PeeringWish | null, more = {}): Promise<void> => {
-    const spec = Object.fromEntries(disabled.map((direction) => [direction, wish]));
-    await client.patch(foreignClusters, { name }, { type: 'merge', body: { spec, ...more } }, { signal });
+  const permitted = permission(cluster, directions);
+  if (permitted === undefined) return undefined;
+  const write = async (body: object): Promise<void> => {
+    await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
   };
-  await say(null, unforced(cluster));
-  return async () => say('Disabled');
+  await write(permitted);
+  const lifted = Object.keys(permitted.spec);
+  return async () => write({ spec: Object.fromEntries(lifted.map((direction) => [direction, 'Disabled'])) });
 }
 
 /**
@@ -180,7 +185,7 @@ export async function confirm(
   const { clusterID } = args;
   const { name } = object.metadata;
   const other = (await listClusters(session)).find(
-    (cluster) => cluster.metadata.name !== name && idOf(cluster) === clusterID,
+    (cluster) => cluster.metadata.name !== name && peerIDOf(cluster) === clusterID,
   );
   if (other === undefined) {
     const body = { spec: { clusterID } };

@@ -1,5 +1,5 @@
 /** Peering with a cluster that a person names: what is written, what is waited for, and what is said. */
-import { DIRECTIONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
+import { DIRECTIONS, type ForeignCluster, peerIDOf } from '../../api/foreign-cluster.ts';
 import { EXIT } from '../command-line.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
@@ -9,7 +9,6 @@ import {
   approvalHint,
   denialHint,
   follow,
-  idOf,
   orTell,
   type Outcome,
   outcomeOf,
@@ -101,7 +100,7 @@ const identityLine = (cluster: ForeignCluster | undefined): string => {
 
 /** Returns the exit code, having said how it went. */
 export async function waitForPeering(
-  { object, previous }: WrittenCluster,
+  { object, previous, isNew }: WrittenCluster,
   { began, timeoutMs }: { began: number; timeoutMs: number },
   session: Session,
 ): Promise<number> {
@@ -114,7 +113,7 @@ export async function waitForPeering(
       shown(stateLine(cluster, DIRECTIONS));
       if (cluster === undefined)
         throw new TributaryError('NotFound', `ForeignCluster ${name} was deleted meanwhile`);
-      const isPatient = clock.monotonic() - began < PATIENCE_MS;
+      const isPatient = previous !== undefined && clock.monotonic() - began < PATIENCE_MS;
       const outcome = outcomeOf(cluster, { before: previous?.status?.outgoing, isPatient });
       return outcome && { outcome, cluster };
     },
@@ -134,7 +133,7 @@ export async function waitForPeering(
   }
   return end.outcome === 'established'
     ? done(end.cluster, { began, timeoutMs, shown }, session)
-    : stopped(end.outcome, end.cluster, session);
+    : stopped(end.outcome, { object: end.cluster, isNew }, session);
 }
 
 /** Agreed; where our pods are to run there, it is done when one could. */
@@ -144,7 +143,7 @@ async function done(
   session: Session,
 ): Promise<number> {
   const { clock, io } = session;
-  const clusterID = idOf(cluster);
+  const clusterID = peerIDOf(cluster);
   if (cluster.spec?.outgoing !== 'Disabled' && clusterID !== undefined) {
     const code = await waitForNode({ clusterID, untilMs: began + timeoutMs, shown }, session);
     if (code !== EXIT.ok) return code;
@@ -156,11 +155,12 @@ async function done(
 /** It does not go on before a person, here or over there, does something. */
 async function stopped(
   outcome: Exclude<Outcome, 'established'>,
-  cluster: ForeignCluster,
+  { object: cluster, isNew }: WrittenCluster,
   session: Session,
 ): Promise<number> {
   const { io } = session;
   const { name } = cluster.metadata;
+  if (outcome === 'another') return answeredByAnother({ object: cluster, isNew }, session);
   if (outcome === 'approval') {
     const own = await readOwn(session).catch(() => undefined);
     io.out(
@@ -182,6 +182,23 @@ async function stopped(
   const own = outcome === 'denied' ? await readOwn(session).catch(() => undefined) : undefined;
   const hint = outcome === 'denied' ? denialHint(cluster, own?.clusterID) : '';
   io.err(`${what}. ${hint === '' ? '' : `${hint}. `}To see why: kubectl describe foreigncluster ${name}\n`);
+  return EXIT.failed;
+}
+
+/** What was made for it is of no use and goes. */
+async function answeredByAnother({ object, isNew }: WrittenCluster, session: Session): Promise<number> {
+  const { spec: { clusterID, endpoint } = {}, status: { answeredBy = '' } = {}, metadata } = object;
+  const { name } = metadata;
+  const own = await readOwn(session).catch(() => undefined);
+  const hint =
+    own?.clusterID === answeredBy
+      ? 'That is this cluster itself.'
+      : `If that is the one that you mean: tributary peer ${endpoint} --id ${answeredBy}`;
+  if (isNew) await takeBack(object, session);
+  session.io.err(
+    `At ${endpoint} the cluster ${answeredBy} answers, not ${clusterID}. ${hint}\n` +
+      (isNew ? `ForeignCluster ${name} is deleted.\n` : asksOn(name)),
+  );
   return EXIT.failed;
 }
 

@@ -66,7 +66,10 @@ export function remnantsOf(
       ? [
           ...(await one(
             peeringRequests,
-            ({ spec }) => peerHasEnded && (spec.approval === undefined || clock.monotonic() < patientUntil),
+            ({ spec }) =>
+              peerHasEnded &&
+              spec.approval !== 'Denied' &&
+              (spec.approval === undefined || clock.monotonic() < patientUntil),
           )),
           ...(await listed(namespaces, `${LABEL_PEER}=${clusterID}`)),
         ]

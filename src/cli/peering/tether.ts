@@ -6,7 +6,7 @@ import {
   TETHER_LIMITS,
   type TetherSpec,
 } from '../../api/cluster-mode.ts';
-import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { type ForeignCluster, peerIDOf } from '../../api/foreign-cluster.ts';
 import { OFFER_LIMITS } from '../../api/limits.ts';
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
@@ -17,7 +17,7 @@ import { chosen, type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds, timeoutMsOf } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
 import { clusterCommand, type Session } from './environment.ts';
-import { findCluster, idOf, listClusters, orTell } from './foreign-clusters.ts';
+import { findCluster, listClusters, orTell } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { readToken } from './peer-arguments.ts';
 import { giveToken, permit } from './peer-objects.ts';
@@ -167,7 +167,7 @@ async function problemWith(
   session: Session,
 ): Promise<string | undefined> {
   const { name } = cluster.metadata;
-  const clusterID = idOf(cluster);
+  const clusterID = peerIDOf(cluster);
   if (clusterID === (await readOwn(session)).clusterID)
     return `${name} is this cluster, which cannot be tethered to itself`;
   const meant = token === undefined ? undefined : parseJoinToken(token).clusterID;

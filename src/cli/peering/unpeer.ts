@@ -2,8 +2,11 @@
 import {
   type Direction,
   DIRECTIONS,
+  disabledIn,
   type ForeignCluster,
   foreignClusters,
+  isPeer,
+  peerIDOf,
 } from '../../api/foreign-cluster.ts';
 import { ANNOTATION_FORCE, LABEL_MANAGED_BY } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
@@ -13,7 +16,7 @@ import { type CommandLine, EXIT } from '../command-line.ts';
 import { timeoutMsOf } from '../durations.ts';
 import { mayEndPods } from './ending-pods.ts';
 import { clusterCommand, type Session } from './environment.ts';
-import { findCluster, follow, idOf, isEnded, listClusters, stateLine } from './foreign-clusters.ts';
+import { findCluster, follow, isEnded, listClusters, stateLine } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { forgetMadePolicy, removeMadePolicies, tellLeft } from './made-policies.ts';
 import { lineShower } from './peer.ts';
@@ -93,7 +96,7 @@ async function run(args: UnpeerArguments, session: Session): Promise<number> {
     const there = session.on(at, client);
     const directions = args.directions.map((direction) => SEEN_FROM_THERE[direction]);
     const argsThere = { ...args, wanted: clusterID, directions, peerHasEnded: true };
-    const isKnownThere = (await listClusters(there)).some((cluster) => idOf(cluster) === clusterID);
+    const isKnownThere = (await listClusters(there)).some((cluster) => peerIDOf(cluster) === clusterID);
     if (!(await mayBegin(args, session))) return EXIT.failed;
     if (isKnownThere && !(await mayBegin(argsThere, there))) return EXIT.failed;
     const code = await end(args, session);
@@ -115,7 +118,7 @@ async function requestGone(
   { wanted, directions, timeoutMs }: UnpeerArguments,
   session: Session,
 ): Promise<number> {
-  const clusterID = idOf(findCluster(await listClusters(session), wanted));
+  const clusterID = peerIDOf(findCluster(await listClusters(session), wanted));
   if (clusterID === undefined) return EXIT.ok;
   const incoming = directions.filter((direction) => direction === 'incoming');
   const look = remnantsOf({ clusterID, directions: incoming, peerHasEnded: true }, session);
@@ -133,7 +136,7 @@ async function mayBegin(
   { wanted, directions, mayDeleteVolumes, isSure }: UnpeerArguments,
   session: Session,
 ): Promise<boolean> {
-  const clusterID = idOf(findCluster(await listClusters(session), wanted));
+  const clusterID = peerIDOf(findCluster(await listClusters(session), wanted));
   if (clusterID === undefined || !directions.includes('outgoing')) return true;
   const volumes = await claimsOverThere(clusterID, session);
   if (volumes.length > 0 && !mayDeleteVolumes) {
@@ -166,7 +169,7 @@ async function end(args: UnpeerArguments, session: Session): Promise<number> {
       return isEnded(now, directions) || undefined;
     },
   });
-  const clusterID = idOf(cluster);
+  const clusterID = peerIDOf(cluster);
   const look =
     clusterID === undefined
       ? async (): Promise<Remnant[]> => Promise.resolve([])
@@ -201,15 +204,17 @@ async function ended(
   const goesLater = toContext !== undefined && peerHasEnded !== true;
   for (const { kind, what, why } of await look())
     if (!goesLater || kind !== peeringRequests.kind) io.out(`  stays: ${what}${why}\n`);
-  if (directions.includes('incoming')) await removeMadePolicies(idOf(cluster), session);
+  if (directions.includes('incoming')) await removeMadePolicies(peerIDOf(cluster), session);
   if (toContext === undefined && directions.includes('outgoing')) {
     await tellLeft([cluster], session);
     if (wasUsed(cluster)) io.out(THEIR_SIDE);
   }
   const { name } = cluster.metadata;
+  // Also by an earlier command, whose end this one has waited for.
+  const wasPeered = isPeer(cluster) || disabledIn(cluster).length > 0;
   io.out(
     pastable(
-      `Ended. ForeignCluster ${name} stays and says not to peer. To remove it: kubectl delete foreigncluster ${name}\n`,
+      `${wasPeered ? 'Ended.' : 'There was nothing to end.'} ForeignCluster ${name} stays and says not to peer. To remove it: kubectl delete foreigncluster ${name}\n`,
     ),
   );
   return EXIT.ok;

@@ -2,7 +2,7 @@
 import type { AcceptancePolicySpec } from '../../api/acceptance-policy.ts';
 import { parseAmounts } from '../../api/amounts.ts';
 import { isClusterID } from '../../api/forms.ts';
-import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { type ForeignCluster, peerIDOf } from '../../api/foreign-cluster.ts';
 import { checkedSubdomain } from '../../api/manifest.ts';
 import { DISCOVERY_SOURCES, type DiscoverySource, type PeerSelector } from '../../api/peer-selector.ts';
 import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
@@ -12,7 +12,7 @@ import type { ArgumentSpec, Options } from '../command.ts';
 import { chosen, type CommandLine, listOf, wrongForm } from '../command-line.ts';
 import { OVERWRITE } from '../overwrite.ts';
 import { pricesFrom } from './prices.ts';
-import { findCluster, idOf } from '../peering/foreign-clusters.ts';
+import { findCluster } from '../peering/foreign-clusters.ts';
 
 export interface PolicyArguments<Spec> {
   name: string;
@@ -189,7 +189,7 @@ export function selectorOf(
   if (names === undefined) return rest;
   const ids = names.map((name) => {
     if (isClusterID(name)) return name;
-    const id = idOf(findCluster(clusters, name));
+    const id = peerIDOf(findCluster(clusters, name));
     if (id === undefined) throw wrongForm(`the ClusterID of ${name} is not known yet: name it by its ID`);
     return id;
   });

@@ -1,14 +1,15 @@
 import {
-  DIRECTIONS,
   type Direction,
+  DIRECTIONS,
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
+  peerIDOf,
   type PeeringState,
   takesNoNewPods,
 } from '../../api/foreign-cluster.ts';
 import { type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, type Said } from '../finding.ts';
-import { blame, idOf, titleOf } from '../subjects.ts';
+import { blame, titleOf } from '../subjects.ts';
 
 /** Where each peering stands, and who has to decide. */
 export function policyFindings(facts: Facts): readonly Finding[] {
@@ -63,7 +64,7 @@ function isOneWay({ spec, status }: ForeignCluster, direction: Direction): boole
 
 function cureOf(cluster: ForeignCluster, direction: Direction, reason: string | undefined): Cure | undefined {
   const { name } = cluster.metadata;
-  const clusterID = idOf(cluster) ?? 'CLUSTER_ID';
+  const clusterID = peerIDOf(cluster) ?? 'CLUSTER_ID';
   switch (reason) {
     case REASONS.noPolicy:
       return direction === 'outgoing'
@@ -115,7 +116,7 @@ const closedCure = (cluster: ForeignCluster): Cure => ({
     cluster.status?.outgoing?.reason === REASONS.offerRefused
       ? OFFER_CURE
       : 'the provider has taken its offer back: ask its administrator, or end the peering with tributary unpeer',
-  run: `kubectl describe advertisement ${idOf(cluster) ?? cluster.metadata.name}`,
+  run: `kubectl describe advertisement ${peerIDOf(cluster) ?? cluster.metadata.name}`,
 });
 
 /** Somebody or something has said no. */

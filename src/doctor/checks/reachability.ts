@@ -1,16 +1,17 @@
 import { conditionOf } from '../../api/conditions.ts';
 import {
+  disabledIn,
   FOREIGN_CLUSTER_CONDITIONS as CONDITIONS,
   FOREIGN_CLUSTER_REASONS as REASONS,
-  disabledIn,
   type ForeignCluster,
+  peerIDOf,
 } from '../../api/foreign-cluster.ts';
 import { TAINT_OUT_OF_SERVICE } from '../../api/taints.ts';
 import { closedCondition, VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
 import { type Dialled, type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, type Said, THIS_CLUSTER } from '../finding.ts';
-import { blame, calledBy, forgetting, idOf, namesakesOf, titleOf } from '../subjects.ts';
+import { blame, calledBy, forgetting, namesakesOf, titleOf } from '../subjects.ts';
 
 /** Whether clusters are found, whether their endpoints are theirs, and whether there is a link. */
 export function reachFindings(facts: Facts): readonly Finding[] {
@@ -76,7 +77,7 @@ const successorOf = (cluster: ForeignCluster, facts: Facts): ForeignCluster | un
   namesakesOf(cluster, facts).find(({ status }) => status?.link?.connected === true);
 
 const successionCure = (cluster: ForeignCluster, successor: ForeignCluster): Cure => ({
-  remedy: `another cluster of that name answers, ${idOf(successor) ?? successor.metadata.name}: was it installed anew? If this one is gone for good, delete what is left of it here`,
+  remedy: `another cluster of that name answers, ${peerIDOf(successor) ?? successor.metadata.name}: was it installed anew? If this one is gone for good, delete what is left of it here`,
   run: forgetting(cluster),
 });
 
@@ -132,13 +133,13 @@ function judgeEndpoint(
 ): void {
   const subject = titleOf(cluster, facts);
   const tried = `dial ${answer.endpoint} from here, by TLS`;
-  const wanted = idOf(cluster);
+  const wanted = peerIDOf(cluster);
   if ('error' in answer) return findings.unknown(subject, { tried, cameBack: answer.error });
   if (wanted === undefined || answer.clusterID === wanted) {
     return findings.ok(subject, { tried, cameBack: `it proves to be ${answer.clusterID}` });
   }
   const said = { tried, cameBack: `another cluster: ${answer.clusterID}, and not ${wanted}` };
-  const other = itemsOf(facts.lists.foreignClusters).find((one) => idOf(one) === answer.clusterID);
+  const other = itemsOf(facts.lists.foreignClusters).find((one) => peerIDOf(one) === answer.clusterID);
   if (
     cluster.status?.link?.connected !== true &&
     other !== undefined &&

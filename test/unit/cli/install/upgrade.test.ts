@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 
 import { nodes, pods } from '../../../../src/api/resources.ts';
 import { installCommand, upgradeCommand } from '../../../../src/cli/install/install.ts';
+import { soon } from '../../../support/settle.ts';
 import type { CliWorld } from '../support/cli-world.ts';
 import { pulled, startCluster, statusOf } from './support/cluster.ts';
 
@@ -20,10 +21,9 @@ afterEach(async () => world.stop());
 function imageOf(role: string): unknown {
   const namespace = role === 'tributary-cluster' ? 'tributary-system' : 'tributary-network';
   const kind = role === 'tributary-node' ? 'daemonsets.apps' : 'deployments.apps';
-  const object = world.api.storage.get(kind, `${namespace}/${role}`) as unknown as {
-    spec: { template: { spec: { containers: { image: string }[] } } };
-  };
-  return object.spec.template.spec.containers[0]?.image;
+  const object = world.api.storage.get(kind, `${namespace}/${role}`) as unknown as
+    { spec: { template: { spec: { containers: { image: string }[] } } } } | undefined;
+  return object?.spec.template.spec.containers[0]?.image;
 }
 const images = (): unknown[] => ['tributary-cluster', 'tributary-gateway', 'tributary-node'].map(imageOf);
 const recorded = (): unknown => {
@@ -41,6 +41,19 @@ test('where nothing runs, no image is tried, and an interrupted installation can
   expect(code).toBe(1);
   expect(err).toContain('All objects are applied, and nothing was taken back');
   expect([images(), recorded()]).toEqual([['t:1', 't:1', 't:1'], 't:1']);
+});
+
+test('who is interrupted is told how to go on', async () => {
+  stuck.set('tributary-cluster', {});
+  const running = world.run(installCommand, 'rome --image t:1 --yes --timeout 24h');
+  await soon('roles are applied', () => imageOf('tributary-cluster') !== undefined);
+  world.abort.abort(new Error('got SIGINT'));
+  expect(await running).toMatchObject({
+    code: 1,
+    err:
+      'A part of it is in the cluster. To go on, run the same command again. To take it out: tributary uninstall\n' +
+      'interrupted\n',
+  });
 });
 
 test('an image that cannot be pulled is told, and no role is touched', async () => {

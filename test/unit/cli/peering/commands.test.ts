@@ -151,6 +151,14 @@ describe('unpeer', () => {
     expect((await world.run(unpeerCommand, 'mine')).code).toBe(0);
   });
 
+  test('where nothing was shared, it says so', async () => {
+    world.seed(foreignClusters, { metadata: { name: 'mine' }, spec: { clusterID: MILAN } });
+    world.reconcile(({ spec }) => (spec?.outgoing === 'Disabled' ? status('None') : undefined));
+    const { code, out } = await world.run(unpeerCommand, 'mine --timeout 1s');
+    expect(out).toContain('There was nothing to end. ForeignCluster mine stays and says not to peer.');
+    expect(code).toBe(0);
+  });
+
   test('an unknown name is told', async () => {
     const { code, err } = await world.run(unpeerCommand, 'rome');
     expect(code).toBe(1);
@@ -167,7 +175,7 @@ describe('unpeer', () => {
       world.seed(foreignClusters, { metadata: { name }, spec: {}, status: { clusterName: 'Milan' } });
     }
     const { err } = await world.run(unpeerCommand, 'Milan');
-    expect(err).toContain('several ForeignClusters have');
+    expect(err).toContain('several clusters call themselves "Milan"; give one of: a, b');
     expect(world.api.count(/^PATCH/)).toBe(0);
   });
 });

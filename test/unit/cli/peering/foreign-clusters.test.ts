@@ -1,6 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Direction, ForeignCluster, PeeringState } from '../../../../src/api/foreign-cluster.ts';
-import { findCluster, stateLine } from '../../../../src/cli/peering/foreign-clusters.ts';
+import {
+  findCluster,
+  type Outcome,
+  outcomeOf,
+  stateLine,
+} from '../../../../src/cli/peering/foreign-clusters.ts';
 
 const MILAN = { metadata: { name: 'mine', uid: '1' }, spec: { clusterID: 'milan' } } as ForeignCluster;
 
@@ -56,5 +61,28 @@ describe('progress in plain words', () => {
     ],
   ])('%j', (outgoing, expected) => {
     expect(line({ link: { connected: true }, outgoing }, ['outgoing'])).toBe(`link up; ${expected}`);
+  });
+});
+
+describe('another cluster that answers', () => {
+  const before = undefined;
+  test.each<[string, ForeignCluster['status'], boolean, Outcome | undefined]>([
+    ['is the end of a wish', { answeredBy: 'rome', foundBy: 'Manual' }, false, 'another'],
+    ['may have answered at an earlier endpoint', { answeredBy: 'rome' }, true, undefined],
+    [
+      'is none where discovery has found the wanted one',
+      { answeredBy: 'rome', foundBy: 'Manual,LAN' },
+      false,
+      undefined,
+    ],
+    [
+      'is none where the wanted one has come',
+      { answeredBy: 'rome', link: { connected: true } },
+      false,
+      undefined,
+    ],
+    ['is none where it is the wanted one', { answeredBy: 'milan' }, false, undefined],
+  ])('%s', (_what, status, isPatient, expected) => {
+    expect(outcomeOf({ ...MILAN, ...(status && { status }) }, { before, isPatient })).toBe(expected);
   });
 });
