@@ -127,9 +127,11 @@ describeInLab('a hostile peer', () => {
     // One out of the range of pods that the CNI has given to the node itself is reached by the CNI's links.
     const own = '10.244.9.9';
     await worker.ip(`addr add ${own}/32 dev lo`);
+    // As where the CNI's links take packets of peers to pods.
+    await worker.run(['sysctl', '-qw', 'net.ipv4.conf.all.rp_filter=2']);
     await gateway.ip(`route add ${own}/32 via ${worker.facts.address}`);
     const chain = `type filter hook input priority 300; ip daddr ${own} counter;`;
-    await worker.nft(`table ip own { chain input { ${chain} } }`);
+    await worker.nft(`table ip own {\n chain input {\n ${chain}\n }\n }`);
     const toOwn = { sources: [side.sees(enemy, '10.244.0.200')], targets: [view(own)] };
     await attack(foe.cluster, home.cluster, toOwn);
     expect(await worker.run(['nft', 'list', 'table', 'ip', 'own'])).toContain('counter packets 0 ');

@@ -224,7 +224,7 @@ describeInLab('clusters that find each other', () => {
       await expect(turin.tributary(args, token)).rejects.toThrow(
         `the cluster ${milan.id} answers, not ${genoa.id}`,
       );
-      const wish = { clusterID: genoa.id, endpoint: milan.address, outgoing: 'Enabled' } as const;
+      const wish = { clusterID: genoa.id, endpoint: `${milan.address}:7443`, outgoing: 'Enabled' } as const;
       await turin.client.create(foreignClusters, { metadata: { name: 'milan' }, spec: wish });
       const found = await until('it is told who answers', async () => {
         const cluster = await turin.client.get(foreignClusters, { name: 'milan' });
