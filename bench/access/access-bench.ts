@@ -9,6 +9,7 @@ import { crowd, USES, type UseName } from './flows.ts';
 interface Sizes {
   readonly megabytes: number;
   readonly samples: number;
+  readonly transfers: number;
   readonly streams: number;
 }
 
@@ -22,23 +23,28 @@ const MB_PER_GB = 1_000;
 const firstOf = (use: UseName): string => `${use}: ms to the first byte, p50`;
 const rateOf = (use: UseName): string => `${use}: MB/s`;
 
-export const accessBench: Bench<{ megabytes: number; samples: number; streams: number }> = {
+export const accessBench: Bench<{
+  megabytes: number;
+  samples: number;
+  transfers: number;
+  streams: number;
+}> = {
   name: 'access',
   title: 'exec, logs and port-forward',
   what:
     'One pod in a real container of the foreign cluster. It is reached at home through the virtual node, and **directly** at the foreign API ' +
     'server; the client is the same: WebSockets for exec, HTTP/2 for logs, `kubectl port-forward`. The way through the virtual node has two more ' +
-    'programs in it, the home API server and the agent, and each of them decrypts and encrypts all bytes once more. First bytes are medians of many ' +
-    'uses by turns, each way first as often as any other. Streams at once are port-forwards that send a word and get it back; the longest answer of the agent’s /livez ' +
+    'programs in it, the home API server and the agent, and each of them decrypts and encrypts all bytes once more. First bytes and rates are ' +
+    'medians of several uses by turns, each way first as often as any other. Streams at once are port-forwards that send a word and get it back; the longest answer of the agent’s /livez ' +
     'meanwhile shows whether its event loop stalls.',
-  parameters: { megabytes: 64, samples: 45, streams: 100 },
+  parameters: { megabytes: 64, samples: 45, transfers: 6, streams: 100 },
   problem: () => (process.getuid?.() === 0 ? undefined : 'real containers need root'),
   run: async ({ parameters, rounds, say, before, nodeFlags }) => {
     const bytes = parameters.megabytes * BYTES_PER_MB;
     const bed = await AccessBed.up({ bytes, before, nodeFlags, progress: say });
     try {
       // Warms up all programs on the way; not counted.
-      await round(bed.ways, { megabytes: 1, samples: 2, streams: 2 });
+      await round(bed.ways, { megabytes: 1, samples: 2, transfers: 1, streams: 2 });
       const results: Rounds = new Map(bed.ways.map(({ name }) => [name, []]));
       for (let number = 1; number <= rounds; number++) {
         for (const [name, figures] of await round(bed.ways, parameters)) {
@@ -65,7 +71,11 @@ async function round(ways: readonly Way[], sizes: Sizes): Promise<Map<string, Fi
         firsts.get(way)?.push((await USES[use](way, 'short')).firstByteMs);
     }
     for (const [way, values] of firsts) of(way).set(firstOf(use), median(values));
-    for (const way of ways) await long(way, use, of(way));
+    const transfers = new Map(ways.map((way): [Way, Transfer[]] => [way, []]));
+    for (let transfer = 0; transfer < sizes.transfers; transfer++) {
+      for (const way of inTurn(ways, transfer)) transfers.get(way)?.push(await transferred(way, use));
+    }
+    for (const [way, made] of transfers) note(use, made, of(way));
   }
   for (const way of ways) {
     const cpuBefore = ownCpuMs(way);
@@ -82,22 +92,38 @@ async function round(ways: readonly Way[], sizes: Sizes): Promise<Map<string, Fi
 const cpuOf = (pid: number | undefined): number => (pid === undefined ? 0 : cpuMs(pid));
 const ownCpuMs = ({ agent }: Way): number => cpuOf(agent?.pid);
 
-async function long(way: Way, use: UseName, figures: Figures): Promise<void> {
+interface Transfer {
+  readonly megabytes: number;
+  readonly rate: number;
+  /** CPU seconds of each program on the way that is not on the direct one. */
+  readonly cpuSeconds: ReadonlyMap<string, number>;
+}
+
+async function transferred(way: Way, use: UseName): Promise<Transfer> {
   const { agent, homeApiServerPid } = way;
-  const programs = [
-    ['agent’s', agent?.pid],
-    ['home API server’s', homeApiServerPid],
-  ] as const;
+  const programs = Object.entries({ 'agent’s': agent?.pid, 'home API server’s': homeApiServerPid }).filter(
+    ([, pid]) => pid !== undefined,
+  );
   const before = programs.map(([, pid]) => cpuOf(pid));
   const { ms, bytes } = await USES[use](way, 'long');
+  const cpuSeconds = programs.map(([whose, pid], index): [string, number] => [
+    whose,
+    (cpuOf(pid) - (before[index] ?? 0)) / 1000,
+  ]);
   const megabytes = bytes / BYTES_PER_MB;
-  figures.set(rateOf(use), megabytes / (ms / 1000));
-  for (const [index, [whose, pid]] of programs.entries()) {
-    const usedMs = cpuOf(pid) - (before[index] ?? 0);
-    if (pid !== undefined)
-      figures.set(`${use}: ${whose} CPU s per GB`, (usedMs / 1000 / megabytes) * MB_PER_GB);
+  return { megabytes, rate: megabytes / (ms / 1000), cpuSeconds: new Map(cpuSeconds) };
+}
+
+function note(use: UseName, transfers: readonly Transfer[], figures: Figures): void {
+  figures.set(rateOf(use), median(transfers.map(({ rate }) => rate)));
+  const megabytes = sum(transfers.map((one) => one.megabytes));
+  for (const whose of transfers[0]?.cpuSeconds.keys() ?? []) {
+    const seconds = sum(transfers.map(({ cpuSeconds }) => cpuSeconds.get(whose) ?? 0));
+    figures.set(`${use}: ${whose} CPU s per GB`, (seconds / megabytes) * MB_PER_GB);
   }
 }
+
+const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
 function found(results: Rounds): Found {
   const measured: Measured[] = [...results].flatMap(([contender, rounds]) =>
