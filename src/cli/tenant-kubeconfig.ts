@@ -17,6 +17,7 @@ import { type Command, defineCommand } from './command.ts';
 import { type CommandIo, type CommandLine, EXIT, required } from './command-line.ts';
 import { parseSeconds } from './durations.ts';
 import { WHERE } from './peering/environment.ts';
+import { readToken } from './peering/peer-arguments.ts';
 import { kubectlCredentials, type Where } from './kubeconfig.ts';
 
 /** Opens the foreign cluster for its administrator; the caller's own `close` runs when the command is done. */
@@ -39,7 +40,7 @@ export const tenantKubeconfigCommand = (open: OpenTokenIssuer): Command =>
       ttl: { value: 'DURATION', text: 'how long its token is valid', fallback: '24h' },
       token: {
         value: 'TOKEN',
-        text: 'a token from elsewhere; then no API server is asked, and --server is needed',
+        text: 'a token from elsewhere, - for standard input; then no API server is asked, and --server is needed',
       },
       'certificate-authority': {
         value: 'FILE',
@@ -49,7 +50,8 @@ export const tenantKubeconfigCommand = (open: OpenTokenIssuer): Command =>
       ...WHERE,
     },
     act: async (line, { io }) => {
-      const { token } = line.values;
+      const said = line.values['token'];
+      const token = said === '-' ? await readToken(io) : said;
       const access = token === undefined ? await issued(line, io, open) : await given(line, token);
       io.out(stringify(forgeKubeconfig(access), { lineWidth: 0 }));
       return EXIT.ok;

@@ -27,6 +27,8 @@ export async function listen(
   } finally {
     server.off('error', reject);
   }
+  // A connection that cannot be accepted, for want of memory, ends with that.
+  server.on('error', () => undefined);
 }
 
 function explained(

@@ -98,7 +98,7 @@ export class Reflector {
     this.#copies = new RemoteCopies(options);
   }
 
-  /** For this pod; the name is the object's at home. */
+  /** For this pod, which is to begin with what is at home now, as under a kubelet; the name is the object's at home. */
   state(kind: ReferenceKind, name: string, pod: Pod): CopyState {
     const { namespace = '' } = pod.metadata;
     const subject = this.#subject(referenceKey(kind, namespace, name));
@@ -111,7 +111,8 @@ export class Reflector {
     if (known === undefined && mayBeTied(kind, source)) return 'pending';
     const refused = refusedToPod(known?.type, source, pod);
     if (refused !== undefined) return refused;
-    return copy === undefined ? (this.#refusals.get(key) ?? 'pending') : 'ready';
+    const isReady = copy !== undefined && this.#isAsWanted(kind, copy, source);
+    return isReady ? 'ready' : (this.#refusals.get(key) ?? 'pending');
   }
 
   /** Whether there is, or is to be, a copy. False for most objects at home, of which nothing more is read. */

@@ -245,6 +245,7 @@ test.each([
   ['--peer rome --ttl 91d', '--ttl: "91d" is not a duration'],
   ['--peer ROME', 'is not a DNS name'],
   ['--peer rome --token given', '--server is required'],
+  ['--peer rome --server https://milan:443 --token -', 'reads the token from standard input, which is empty'],
 ])('tenant-kubeconfig refuses "%s" before it calls anybody', async (args, message) => {
   const { code, err } = await run(kubeconfigCommand, args);
   expect(code).toBe(2);

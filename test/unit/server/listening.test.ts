@@ -29,3 +29,12 @@ test('an address of another host', async () => {
   const error: unknown = await listen(createServer(), '192.0.2.1', 0, 'ops-port').catch((it: unknown) => it);
   expect(errorMessage(error)).toMatch(/this host does not have that address/u);
 });
+
+test('a connection that cannot be accepted ends nothing else', async () => {
+  const server = createServer();
+  await listen(server, '127.0.0.1', 0);
+  // As Node.js tells it, where an accept fails.
+  expect(() => server.emit('error', Object.assign(new Error('accept'), { code: 'ENOMEM' }))).not.toThrow();
+  expect(server.listening).toBe(true);
+  await close(server, () => undefined);
+});

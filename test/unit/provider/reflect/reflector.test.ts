@@ -84,6 +84,29 @@ test('a Secret that nobody refers to never leaves: not its data, not its name', 
   expect(world.home.count(/GET .*\/secrets\/used/u)).toBeGreaterThan(0);
 });
 
+test('a pod that begins waits for a copy that could not be changed, and one that runs goes on', async () => {
+  world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'conf' }, data: { key: 'old' } });
+  const reading = { volumes: [{ name: 'conf', configMap: { name: 'conf' } }] };
+  await world.start();
+  world.addPod('first', reading);
+  await world.until('runs', () => runs('first'));
+  let isRefused = true;
+  world.foreign.fault({
+    match: ({ method, path }) => isRefused && method === 'PUT' && path.endsWith('/configmaps/conf'),
+    times: Infinity,
+    status: 403,
+  });
+  const before = world.home.storage.get('configmaps', 'shop/conf') as AnyObject;
+  world.home.storage.update('configmaps', { ...before, data: { key: 'new' } });
+  world.addPod('second', reading);
+  await world.until('it is told', () => condition('second') !== undefined);
+  await world.clock.advance(60_000);
+  expect([runs('first'), runs('second')]).toEqual([true, false]);
+  isRefused = false;
+  await world.until('it runs', () => runs('second'));
+  expect(world.foreign.storage.get('configmaps', 'tenant/conf')).toMatchObject({ data: { key: 'new' } });
+});
+
 test('annotated to stay, it stays though referenced, and the pod says so; then it may go', async () => {
   addSecret('key', { annotations: { [ANNOTATION_REFLECT]: 'false' } });
   await world.start();
