@@ -13,17 +13,7 @@ import { Informer } from '../../../src/kube/informer.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-
-const MILAN = 'milan'.padEnd(26, 'a');
-const ROME = 'rome'.padEnd(26, 'b');
-
-const candidateOf = (clusterID: string, more: Partial<Candidate> = {}): Candidate => ({
-  clusterID,
-  endpoints: ['10.1.0.1:6443'],
-  protocols: [1],
-  expiresAt: Infinity,
-  ...more,
-});
+import { candidateOf, MILAN, ROME } from './support/candidates.ts';
 
 /** A source that sees what it is told. */
 let clock: FakeClock;

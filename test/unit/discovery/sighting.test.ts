@@ -4,17 +4,7 @@ import { type ForeignCluster, type Sighting } from '../../../src/api/foreign-clu
 import { LABEL_DISCOVERED } from '../../../src/api/names.ts';
 import type { Candidate } from '../../../src/discovery/candidates.ts';
 import { inOrder, nextSighting, sightingPatch } from '../../../src/discovery/sighting.ts';
-
-const MILAN = 'milan'.padEnd(26, 'a');
-const ROME = 'rome'.padEnd(26, 'b');
-
-const candidateOf = (clusterID: string, more: Partial<Candidate> = {}): Candidate => ({
-  clusterID,
-  endpoints: ['10.1.0.1:6443'],
-  protocols: [1],
-  expiresAt: Infinity,
-  ...more,
-});
+import { candidateOf, MILAN, ROME } from './support/candidates.ts';
 
 describe('decisions', () => {
   const object = (

@@ -154,17 +154,22 @@ test('GOAWAY loses no request: what was not processed goes out again on a new co
   expect(client.stats.connectionsOpened).toBeGreaterThan(1);
 });
 
+/** The first connection takes no more requests, and a second one is there. */
+async function leaveFirst(server: Awaited<ReturnType<typeof serve>>, client: HttpClient): Promise<void> {
+  server.goaway();
+  await eventually('a second connection', async () => {
+    await getA(client);
+    return server.connections === 2;
+  });
+}
+
 test('a watch survives the GOAWAY of its connection', async () => {
   const server = await serve();
   const client = connect(server.credentials());
   const abort = new AbortController();
   const { opened, ended } = watching(client, abort.signal);
   await eventually('the watch', opened);
-  server.goaway();
-  await eventually('a second connection', async () => {
-    await getA(client);
-    return server.connections === 2;
-  });
+  await leaveFirst(server, client);
   expect(server.watches.watchers).toHaveLength(1);
   abort.abort();
   expect(await ended).toMatchObject({ code: 'Aborted' });
@@ -177,11 +182,7 @@ test('a quiet watch on a connection that takes no more requests is not taken for
   const abort = new AbortController();
   const { opened, ended } = watching(client, abort.signal);
   await eventually('the watch', opened);
-  server.goaway();
-  await eventually('a second connection', async () => {
-    await getA(client);
-    return server.connections === 2;
-  });
+  await leaveFirst(server, client);
   let error: unknown;
   void ended.then((value) => (error = value));
   for (let second = 0; second < 60; second++) {
