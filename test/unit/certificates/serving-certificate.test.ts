@@ -253,7 +253,14 @@ test('files are read again, and only a pair that belongs together is taken', asy
   const certificatePath = path.join(folder, 'tls.crt');
   const keyPath = path.join(folder, 'tls.key');
   const clock = new TestClock();
-  const files = new CertificateFiles({ certificatePath, keyPath, clock, log: silentLogger });
+  const ends: number[] = [];
+  const files = new CertificateFiles({
+    certificatePath,
+    keyPath,
+    changed: ({ expiresMs }) => ends.push(expiresMs),
+    clock,
+    log: silentLogger,
+  });
   stops.push(async () => files.stop());
   await expect(files.start(new AbortController().signal)).rejects.toThrow('tls.crt');
   await writeFile(certificatePath, one.certificate);
@@ -270,4 +277,7 @@ test('files are read again, and only a pair that belongs together is taken', asy
   void changed.then(() => (done = true));
   await during(clock, () => (done ? true : undefined), 30_000);
   expect(files.current()).toEqual({ certificate: two.certificate, key: two.key });
+  const endOf = ({ certificate }: { certificate: string }): number =>
+    new X509Certificate(certificate).validToDate.getTime();
+  expect(ends).toEqual([one, two].map(endOf));
 });
