@@ -29,10 +29,11 @@ export function findCluster(clusters: readonly ForeignCluster[], wanted: string)
   const named = clusters.find(({ metadata }) => metadata.name === wanted);
   const found = named ?? clusters.find((cluster) => peerIDOf(cluster) === wanted);
   if (found !== undefined) return found;
-  const [only, ...others] = clusters.filter(({ status }) => status?.clusterName === wanted);
-  if (only !== undefined && others.length === 0) return only;
-  if (only !== undefined) {
-    const names = [only, ...others].map(({ metadata }) => metadata.name).join(', ');
+  const called = clusters.filter(({ status }) => status?.clusterName === wanted);
+  const [only] = called;
+  if (only !== undefined && called.length === 1) return only;
+  if (called.length > 1) {
+    const names = called.map(({ metadata }) => metadata.name).join(', ');
     throw new TributaryError(
       'NotFound',
       `several clusters call themselves "${wanted}"; give one of: ${names}`,

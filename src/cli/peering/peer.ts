@@ -155,12 +155,13 @@ async function done(
 /** It does not go on before a person, here or over there, does something. */
 async function stopped(
   outcome: Exclude<Outcome, 'established'>,
-  { object: cluster, isNew }: WrittenCluster,
+  written: WrittenCluster,
   session: Session,
 ): Promise<number> {
+  if (outcome === 'another') return answeredByAnother(written, session);
   const { io } = session;
+  const { object: cluster } = written;
   const { name } = cluster.metadata;
-  if (outcome === 'another') return answeredByAnother({ object: cluster, isNew }, session);
   if (outcome === 'approval') {
     const own = await readOwn(session).catch(() => undefined);
     io.out(

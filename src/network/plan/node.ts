@@ -178,7 +178,7 @@ function guards({ network, link, vxlanLink }: NodePlanFacts, self: NetworkNode):
         `iifname "${vxlanLink}" ct state new fib daddr type local ${refuse(REFUSED_NODE)}`,
         ...FAMILIES.map(
           (family) =>
-            `iifname != "${link}" ${addressKey(family, 'saddr')} @views${family} ct state new fib daddr type local ${refuse(REFUSED_NODE)}`,
+            `iifname != "${link}" ct state new ${addressKey(family, 'saddr')} @views${family} fib daddr type local ${refuse(REFUSED_NODE)}`,
         ),
       ],
     },

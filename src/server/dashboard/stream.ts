@@ -20,9 +20,9 @@ export function streamModels({ clock, session, response, closed }: StreamOptions
   let last = '';
   let cancelBeat: () => void = () => undefined;
 
+  const isOver = (): boolean => response.writableEnded || response.destroyed;
   /** What the reader has not taken is not added to: it gets the newest model once it has. */
-  const mayWrite = (): boolean =>
-    !response.writableNeedDrain && !response.writableEnded && !response.destroyed;
+  const mayWrite = (): boolean => !response.writableNeedDrain && !isOver();
   const send = (): void => {
     if (!mayWrite()) return;
     const text = JSON.stringify(visitor.model());
@@ -31,7 +31,7 @@ export function streamModels({ clock, session, response, closed }: StreamOptions
     response.write(`data: ${text}\n\n`);
   };
   const beat = (): void => {
-    if (response.writableEnded || response.destroyed) return;
+    if (isOver()) return;
     cancelBeat = clock.after(BEAT_MS, () => {
       if (mayWrite()) response.write(': here\n\n');
       visitor.review().then(beat, (error: unknown) => {

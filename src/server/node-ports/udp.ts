@@ -90,8 +90,8 @@ export class UdpPort implements Port {
     });
     this.#flows.set(key, flow);
     // Connected, so that nobody else can answer the client. A failure (no route, no endpoint) comes here, and is no event.
-    socket.connect(servicePort, clusterIP, (...[error]: unknown[]) =>
-      error === undefined || error === null ? resolve() : this.#end(key, flow),
+    socket.connect(servicePort, clusterIP, (error?: unknown) =>
+      Error.isError(error) ? this.#end(key, flow) : resolve(),
     );
     return flow;
   }

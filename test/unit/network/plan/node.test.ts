@@ -64,7 +64,7 @@ describe('a node’s plan', () => {
     expect(probe).toBe('iifname "vx" ip saddr 10.70.0.0/20 ip daddr 10.70.0.12 tcp dport 7481 accept');
     expect(guard).toContain('fib daddr type local');
     expect(byOtherLinks[0]).toBe(
-      'iifname != "wg" ip saddr . meta nfproto @views4 ct state new fib daddr type local counter drop comment "refused_node"',
+      'iifname != "wg" ct state new ip saddr . meta nfproto @views4 fib daddr type local counter drop comment "refused_node"',
     );
     expect(elementsOf(nftables, 'views4')).toEqual(['100.64.0.0/16 . ipv4', '100.65.0.0/20 . ipv4']);
   });
