@@ -81,6 +81,8 @@ export interface TunnelSpec {
   clusterName?: string;
   /** Absent until the peer has told. */
   peer?: TunnelPeer;
+  /** The ClusterID whose WireGuard key the peer announces: that of the cluster that announced it first, or ours. `peer` is absent then. */
+  keyOf?: string;
   /** How the peer sees prefixes that we export to it: `prefix` is ours, `as` is the peer's. */
   seenAs?: PrefixView[];
   /**
@@ -172,6 +174,8 @@ export const TUNNEL_CONDITIONS = {
 export const TUNNEL_REASONS = {
   ok: 'AsExpected',
   peerSilent: 'PeerHasNotTold',
+  /** The peer announces the key of another cluster, or ours. */
+  keyTaken: 'KeyTaken',
   peerViews: 'PeerHasNoViewOfUs',
   prefixRefused: 'PrefixRefused',
   poolExhausted: 'PoolExhausted',

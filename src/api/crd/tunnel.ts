@@ -105,6 +105,10 @@ const spec: Schema = objectOf<TunnelSpec>(
     clusterID: clusterID('The peer; also the name of this object.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     peer,
+    keyOf: clusterID(
+      'The cluster whose WireGuard key the peer announces: the one that announced it first, or our own. The peer ' +
+        'gets no tunnel while this is set.',
+    ),
     seenAs: {
       type: 'array',
       description:

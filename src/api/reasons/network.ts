@@ -9,6 +9,10 @@ export const TUNNEL_TEXTS: TextsOf<typeof TUNNEL_REASONS> = {
     'The peer has no gateway, the link is down, or its announcement was refused here.',
     '`kubectl get foreignclusters`. Has the other side applied `manifests gateway`? Then the log of its role `cluster` says why, for example an external range that overlaps.',
   ),
+  KeyTaken: text(
+    'The peer announces the WireGuard key of another cluster, or ours, and gets no tunnel. A key belongs to the cluster that announced it first.',
+    '`spec.keyOf` names that cluster. Two clusters that share a backup have the same key: the annotation of docs/network.md makes a new one. Otherwise one of the two lies: `tributary unpeer` ends its peering, and the key is free for the other.',
+  ),
   PeerHasNoViewOfUs: text(
     'The peer has not told as what it sees one of our ranges, or found no addresses for it.',
     'Its own Tunnel says why, in `status.refused`.',

@@ -179,6 +179,8 @@ export class Exchange {
       isStillPeered: async (clusterID, signal) => this.#isStillPeered(clusterID, signal),
       heard: (clusterID) => this.#inbox.get(clusterID),
       forgotten: (clusterID) => this.#inbox.forget(clusterID),
+      ownID: this.#options.own,
+      again: (clusterID) => this.#controller.add(clusterID),
       own: () => {
         const { network, facts } = this.#keeper.current ?? {};
         return network && facts && { network, publicKey: facts.publicKey };

@@ -33,6 +33,10 @@ interface TunnelReconcilerOptions {
   forgotten: (clusterID: string) => void;
   /** Our network as published. Undefined while there is no gateway. */
   own: () => { network: OwnNetwork; publicKey: string } | undefined;
+  /** Our ClusterID. */
+  ownID: string;
+  /** Called when what that cluster announces may be taken now. */
+  again: (clusterID: string) => void;
   /** What that peer is told as prefixes that we forward. */
   transit: (peer: NetworkPeer) => string[];
   services?: (clusterID: string) => TunnelServices;
@@ -52,11 +56,12 @@ export interface ExchangeMetrics {
 /** Makes the Tunnel of one peer as it should be: its spec, then its views, then its preshared key. */
 export class TunnelReconciler {
   readonly #options: TunnelReconcilerOptions;
-  readonly #claims = new KeyClaims();
+  readonly #claims: KeyClaims;
   readonly #complaints = new Map<string, string>();
 
   constructor(options: TunnelReconcilerOptions) {
     this.#options = options;
+    this.#claims = new KeyClaims(options.again);
   }
 
   /** Must come before the first reconcile. */
@@ -105,23 +110,35 @@ export class TunnelReconciler {
       ...(own.network.apiServer && { apiServer: own.network.apiServer }),
       forbidsHomeApiServer: forbidsHomeApiServer(clusterID),
     });
-    const key = spec.peer?.publicKey;
-    if (key === undefined) this.#claims.release(clusterID);
-    const isTaken = key !== undefined && (key === own.publicKey || !this.#claims.claim(clusterID, key));
-    this.#complain(clusterID, { isTaken, refused });
-    if (!isTaken) return spec;
+    const isSilent = heard(clusterID) === undefined && spec.peer === undefined;
+    const keyOf = isSilent
+      ? tunnel?.spec.keyOf
+      : this.#ownerOf(spec.peer?.publicKey, clusterID, own.publicKey);
+    this.#complain(clusterID, { keyOf, refused });
+    if (keyOf === undefined) return spec;
     const { peer: _refused, ...rest } = spec;
-    return rest;
+    return { ...rest, keyOf };
+  }
+
+  /** Whose key the peer announces, where it is not its own. */
+  #ownerOf(key: string | undefined, clusterID: string, ownKey: string): string | undefined {
+    if (key !== undefined && key !== ownKey) {
+      const owner = this.#claims.claim(clusterID, key);
+      return owner === clusterID ? undefined : owner;
+    }
+    this.#claims.release(clusterID);
+    return key === undefined ? undefined : this.#options.ownID;
   }
 
   #complain(
     clusterID: string,
-    { isTaken, refused }: { isTaken: boolean; refused: readonly RefusedPrefix[] },
+    { keyOf, refused }: { keyOf: string | undefined; refused: readonly RefusedPrefix[] },
   ): void {
     const [first] = refused;
-    const text = isTaken
-      ? 'its key is that of another cluster, or ours: it gets no tunnel'
-      : first && `it sees us in a way that cannot be: ${first.message}`;
+    const text =
+      keyOf === undefined
+        ? first && `it sees us in a way that cannot be: ${first.message}`
+        : `its WireGuard key belongs to the cluster ${keyOf}: it gets no tunnel`;
     if (text === this.#complaints.get(clusterID)) return;
     if (text === undefined) {
       this.#complaints.delete(clusterID);
@@ -129,7 +146,7 @@ export class TunnelReconciler {
     }
     this.#complaints.set(clusterID, text);
     // For a moment after each change of what we export, the peer still names the prefixes of before.
-    const level = isTaken ? 'warn' : 'info';
+    const level = keyOf === undefined ? 'info' : 'warn';
     this.#options.log[level]('a peer says of the network what cannot be', { peer: clusterID, problem: text });
   }
 
@@ -197,20 +214,35 @@ export class TunnelReconciler {
 export class KeyClaims {
   readonly #owners = new Map<string, string>();
   readonly #keys = new Map<string, string>();
+  /** Keys of others that clusters announce. */
+  readonly #refused = new Map<string, string>();
+  readonly #freed: (clusterID: string) => void;
 
-  /** Returns whether the key belongs to that cluster now. The key that it had before becomes free. */
-  claim(clusterID: string, publicKey: string): boolean {
-    const owner = this.#owners.get(publicKey);
-    if (owner !== undefined && owner !== clusterID) return false;
-    this.release(clusterID);
+  /** `freed` is called for each cluster that was refused a key which has no owner any more. */
+  constructor(freed: (clusterID: string) => void) {
+    this.#freed = freed;
+  }
+
+  /** Returns the ClusterID of the key's owner: the given one, unless it is another. The key that it had before becomes free. */
+  claim(clusterID: string, publicKey: string): string {
+    const owner = this.#owners.get(publicKey) ?? clusterID;
+    if (owner !== clusterID) {
+      this.#refused.set(clusterID, publicKey);
+      return owner;
+    }
+    if (this.#keys.get(clusterID) !== publicKey) this.release(clusterID);
     this.#owners.set(publicKey, clusterID);
     this.#keys.set(clusterID, publicKey);
-    return true;
+    this.#refused.delete(clusterID);
+    return owner;
   }
 
   release(clusterID: string): void {
+    this.#refused.delete(clusterID);
     const key = this.#keys.get(clusterID);
-    if (key !== undefined) this.#owners.delete(key);
+    if (key === undefined) return;
+    this.#owners.delete(key);
     this.#keys.delete(clusterID);
+    for (const [other, wanted] of this.#refused) if (wanted === key) this.#freed(other);
   }
 }

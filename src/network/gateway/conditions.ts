@@ -28,7 +28,7 @@ export interface TunnelObservation {
 export type TunnelConditionType = (typeof TUNNEL_CONDITIONS)[keyof typeof TUNNEL_CONDITIONS];
 type Finding = Pick<WantedCondition<TunnelConditionType, TunnelReason>, 'status' | 'reason' | 'message'>;
 
-const { ok, starting, peerSilent, peerViews, prefixRefused, poolExhausted } = TUNNEL_REASONS;
+const { ok, starting, peerSilent, keyTaken, peerViews, prefixRefused, poolExhausted } = TUNNEL_REASONS;
 const { noWireGuard, hostRefused, noEndpoint, noHandshake, noAnswer, lossy } = TUNNEL_REASONS;
 const { notChosen, seenElsewhere, oneWay, ownNotAllowed } = TUNNEL_REASONS;
 
@@ -82,7 +82,7 @@ function readyOf(parts: readonly Finding[]): Finding {
 
 function addressesOf({ spec, status }: Tunnel, { exported }: TunnelObservation): Finding {
   const { peer, seenAs = [] } = spec;
-  if (peer === undefined) return no(peerSilent, 'the peer has not told its network yet');
+  if (peer === undefined) return saidNothing(spec);
   // A transit prefix without a view costs the way to a third cluster, not this tunnel.
   const needed = [...peer.pods, ...peer.external];
   const refused = status?.refused?.find(({ prefix }) => needed.includes(prefix));
@@ -100,6 +100,11 @@ function addressesOf({ spec, status }: Tunnel, { exported }: TunnelObservation):
     transit === undefined ? '' : `; ${transit.prefix}, through the peer, has none: ${transit.message}`;
   return yes(`all prefixes are seen${remark}`);
 }
+
+const saidNothing = ({ keyOf }: Tunnel['spec']): Finding =>
+  keyOf === undefined
+    ? no(peerSilent, 'the peer has not told its network yet')
+    : no(keyTaken, `the peer announces a WireGuard key that belongs to the cluster ${keyOf}`);
 
 /** ClusterIPs are handed on as they are, so only the range itself counts. */
 function servicesOf({ spec: { peer, seenAs = [], services = [] } }: Tunnel): Finding {

@@ -64,7 +64,7 @@ function judged(tunnel: Tunnel): Judged {
   const { status, reason } = ready as Judged;
   if (status === 'True') return { status, reason, message: ready.message ?? '' };
   // Without the other side's network there is none to be down: pods go on as with a provider that has no gateway.
-  if (tunnel.spec.peer === undefined) {
+  if (tunnel.spec.peer === undefined && reason !== TUNNEL_REASONS.keyTaken) {
     const message = 'it has told no network of its own: it runs no gateway, or the link is down';
     return { status: 'Unknown', reason: TUNNEL_REASONS.peerSilent, message };
   }

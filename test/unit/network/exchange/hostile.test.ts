@@ -111,11 +111,26 @@ test('the key of another peer, or ours: no end of a tunnel, and the other keeps 
   await joined(a, c);
   await say({ publicKey: keyOf('c') });
   await clock.until('refused', () => a.tunnel(b)?.spec.peer === undefined);
+  expect(a.tunnel(b)?.spec.keyOf).toBe(c.id);
   expect(a.tunnel(c)?.spec.peer?.publicKey).toBe(keyOf('c'));
   await say({ publicKey: keyOf('b') });
   await clock.until('back', () => a.tunnel(b)?.spec.peer?.publicKey === keyOf('b'));
+  expect(a.tunnel(b)?.spec.keyOf).toBeUndefined();
   await say({ publicKey: keyOf('a') });
-  await clock.until('ours is refused', () => a.tunnel(b)?.spec.peer === undefined);
+  await clock.until('ours is refused', () => a.tunnel(b)?.spec.keyOf === a.id);
+  expect(a.tunnel(b)?.spec.peer).toBeUndefined();
+});
+
+test('a key that its owner announces after somebody else becomes its own when the other gives it up', async () => {
+  const { a, b, say } = await pair();
+  await say({ publicKey: keyOf('c') });
+  const c = await World.up('c', PODS);
+  worlds.push(c);
+  peered(a, c);
+  await clock.until('the later one is refused', () => a.tunnel(c)?.spec.keyOf === b.id);
+  await say({ publicKey: keyOf('b') });
+  await clock.until('it has its key', () => a.tunnel(c)?.spec.peer?.publicKey === keyOf('c'));
+  expect(a.tunnel(c)?.spec.keyOf).toBeUndefined();
 });
 
 test('endpoints that are our own doors are not dialled', async () => {

@@ -250,15 +250,19 @@ describe('the inbox', () => {
   });
 });
 
-test('a key has one owner, until it has another key or is gone', () => {
-  const claims = new KeyClaims();
-  expect(claims.claim('a', 'k')).toBe(true);
-  expect(claims.claim('a', 'k')).toBe(true);
-  expect(claims.claim('b', 'k')).toBe(false);
-  expect(claims.claim('a', 'l')).toBe(true);
-  expect(claims.claim('b', 'k')).toBe(true);
+test('a key has one owner, until it has another key or is gone; then those that were refused it are told', () => {
+  const freed: string[] = [];
+  const claims = new KeyClaims((clusterID) => freed.push(clusterID));
+  expect(claims.claim('a', 'k')).toBe('a');
+  expect(claims.claim('a', 'k')).toBe('a');
+  expect(claims.claim('b', 'k')).toBe('a');
+  expect(freed).toEqual([]);
+  expect(claims.claim('a', 'l')).toBe('a');
+  expect(freed).toEqual(['b']);
+  expect(claims.claim('b', 'k')).toBe('b');
   claims.release('b');
-  expect(claims.claim('a', 'k')).toBe(true);
+  expect(claims.claim('a', 'k')).toBe('a');
+  expect(freed).toEqual(['b']);
 });
 
 describe('our own network', () => {

@@ -134,6 +134,11 @@ test.each<[string, Partial<TunnelObservation>, Partial<typeof FINE>]>([
 
 test.each<[string, Parameters<typeof tunnelOf>[1], string]>([
   ['the peer has told nothing', { spec: { peer: nothing } }, 'False PeerHasNotTold'],
+  [
+    'the peer announces the key of another',
+    { spec: { peer: nothing, keyOf: 'o'.repeat(26) } },
+    'False KeyTaken',
+  ],
   ['the peer sees nothing of us', { spec: { seenAs: [] } }, 'False PeerHasNoViewOfUs'],
   [
     'the peer sees only our pods',

@@ -52,6 +52,12 @@ describe('what is said of the network', () => {
       'Unknown PeerHasNotTold',
     ],
     [
+      'the peer announces the key of another',
+      undefined,
+      tunnel({ ...down(0), reason: 'KeyTaken' }, { peer: undefined as never, keyOf: 'o'.repeat(26) }),
+      'False KeyTaken',
+    ],
+    [
       'the gateway is gone',
       'True',
       tunnel({ status: 'Unknown', reason: 'GatewayNotRunning', lastTransitionTime: timeOf(0) }),
