@@ -108,7 +108,7 @@ export interface OffloadedNamespace {
 /** Where that namespace stands with the provider: what peering answers. */
 export type NamespaceMappingState =
   | { state: 'Mapped'; tenantNamespace: string }
-  | { state: 'Withheld'; reason: WithheldNamespace['reason']; message: string };
+  | ({ state: 'Withheld'; message: string } & Pick<WithheldNamespace, 'reason' | 'ending'>);
 
 /** The namespace that it is in stretches over foreign clusters. */
 export interface NamespaceOffloading extends KubeObject {

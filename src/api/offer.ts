@@ -17,6 +17,8 @@ export interface WithheldNamespace {
   homeNamespace: string;
   /** NameTaken: it may be had later. NamingNotAllowed: never under the name that was asked for. */
   reason: 'NameTaken' | 'NamingNotAllowed';
+  /** The name is held by what an earlier contract has left, which is ending: it is given soon, and nobody has to act. */
+  ending?: boolean;
   message?: string;
 }
 

@@ -82,6 +82,9 @@ function ofPeer(facts: ClusterFacts): ClusterState {
       message: 'the provider has been asked for a namespace and has not answered yet',
     };
   }
+  if (atPeer.state === 'Withheld' && atPeer.ending === true) {
+    return { phase: 'Pending', reason: atPeer.reason, message: atPeer.message };
+  }
   if (atPeer.state === 'Withheld') {
     return { phase: 'Failed', reason: atPeer.reason, message: advised(atPeer) };
   }

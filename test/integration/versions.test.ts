@@ -63,8 +63,8 @@ describeInLab('clusters of different versions', () => {
     await PeerProcess.prepare(city.cluster, program.checkout);
     await city.run({}, program);
     const arguments_ = readFileSync(`/proc/${city.process.daemon.id?.pid}/cmdline`, 'utf8').split('\0');
-    const main = arguments_.find((text) => text.endsWith('/src/main.ts'));
-    expect(main?.startsWith(`${program.checkout ?? process.cwd()}/src/`)).toBe(true);
+    const main = arguments_.find((text) => /\/(?:src\/main\.ts|dist\/main\.js)$/u.test(text));
+    expect(main?.startsWith(`${program.checkout ?? process.cwd()}/`)).toBe(true);
   }
 
   async function peered(consumer: City, provider: City): Promise<void> {

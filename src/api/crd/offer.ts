@@ -48,6 +48,10 @@ export const withheldNamespaces = (description: string): Schema =>
         'NameTaken: the name may become free later. NamingNotAllowed: the requested name is never given.',
         ['NameTaken', 'NamingNotAllowed'],
       ),
+      ending: {
+        type: 'boolean',
+        description: 'What an earlier contract has left holds the name, and is ending: it is given soon.',
+      },
       message: { type: 'string', description: 'The cause in a sentence; for people.', maxLength: 1024 },
     }),
   );

@@ -1,14 +1,15 @@
 /** Peering with a cluster that a person names: what is written, what is waited for, and what is said. */
-import { DIRECTIONS, type ForeignCluster, peerIDOf } from '../../api/foreign-cluster.ts';
+import { DIRECTIONS, type ForeignCluster, foreignClusters, peerIDOf } from '../../api/foreign-cluster.ts';
 import { EXIT } from '../command-line.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { TributaryError } from '../../lib/errors.ts';
+import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
 import type { Session } from './environment.ts';
 import {
   approvalHint,
   denialHint,
   follow,
+  followObject,
   orTell,
   type Outcome,
   outcomeOf,
@@ -195,12 +196,29 @@ async function answeredByAnother({ object, isNew }: WrittenCluster, session: Ses
     own?.clusterID === answeredBy
       ? 'That is this cluster itself.'
       : `If that is the one that you mean: tributary peer ${endpoint} --id ${answeredBy}`;
-  if (isNew) await takeBack(object, session);
+  const isGone = isNew && (await goneFor(object, session));
+  const said = `ForeignCluster ${name} is ${isGone ? '' : 'being '}deleted.\n`;
   session.io.err(
     `At ${endpoint} the cluster ${answeredBy} answers, not ${clusterID}. ${hint}\n` +
-      (isNew ? `ForeignCluster ${name} is deleted.\n` : asksOn(name)),
+      (isNew ? said : asksOn(name)),
   );
   return EXIT.failed;
+}
+
+/** The next try usually has the same name. */
+const GONE_MS = 10_000;
+
+/** Deletes it; resolves to whether it is gone, and its name free, in the usual time. */
+async function goneFor(object: ForeignCluster, session: Session): Promise<boolean> {
+  await takeBack(object, session);
+  const { name, uid } = object.metadata;
+  const { client, clock, signal } = session;
+  const isGone = await followObject(session, {
+    untilMs: clock.monotonic() + GONE_MS,
+    read: async () => client.get(foreignClusters, { name }, { signal }).catch(ignoring('NotFound')),
+    look: (now) => (now?.metadata.uid === uid ? undefined : true),
+  });
+  return isGone === true;
 }
 
 /** Prints each line once, as long as it stays the same. */

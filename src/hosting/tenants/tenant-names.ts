@@ -171,6 +171,7 @@ class Choice {
 
 const ending = (name: string): Withheld => ({
   reason: 'NameTaken',
+  ending: true,
   message: `${name} of an earlier contract has not ended yet`,
 });
 

@@ -192,8 +192,8 @@ export function mappingStateOf(
   if (!desired.names.includes(homeNamespace)) return undefined;
   const withheld = saidOf(facts, homeNamespace) ?? misnamed(facts, homeNamespace, remoteName);
   if (withheld === undefined) return undefined;
-  const { reason, message = MESSAGES[reason] } = withheld;
-  return { state: 'Withheld', reason, message };
+  const { reason, ending, message = MESSAGES[reason] } = withheld;
+  return { state: 'Withheld', reason, message, ...(ending === true && { ending }) };
 }
 
 const MESSAGES: Readonly<Record<WithheldNamespace['reason'], string>> = {

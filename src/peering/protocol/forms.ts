@@ -86,7 +86,7 @@ const tenantName = (value: unknown, path: string, homeNamespace: string): string
 
 const withheldNamespace = record(
   { homeNamespace: dnsLabel, reason: withholding },
-  { message: orNull(prose(512)) },
+  { message: orNull(prose(512)), ending: orNull(boolean) },
 );
 
 const apiAccess = record(

@@ -158,6 +158,12 @@ export class Peers {
         }
       }
     }
+    // Who was denied stays denied until a person takes that back.
+    for (const city of CITIES) {
+      for (const { metadata, spec } of await this.api(city).list<PeeringRequest>(`${GROUP}/peeringrequests`))
+        if (spec.approval === 'Denied')
+          await this.api(city).remove(`${GROUP}/peeringrequests/${metadata.name}`);
+    }
     for (const [city, peer] of [
       ['rome', this.id.milan],
       ['milan', this.id.rome],

@@ -196,6 +196,11 @@ describe('a cluster', () => {
       'Failed NameTaken -',
     ],
     [
+      'name taken by what ends soon',
+      { atPeer: { state: 'Withheld', reason: 'NameTaken', message: 'm', ending: true } },
+      'Pending NameTaken -',
+    ],
+    [
       'naming refused',
       { atPeer: { state: 'Withheld', reason: 'NamingNotAllowed', message: '' } },
       'Failed NamingNotAllowed -',

@@ -159,6 +159,24 @@ test('what the provider withholds is told with its cause; of what nobody wants n
   expect(mappings()).toEqual([]);
 });
 
+test('a name that is free soon is told as such', async () => {
+  await up();
+  const { borrowing } = await world.start();
+  world.provider.withheld = [
+    { homeNamespace: 'shop', reason: 'NameTaken', ending: true, message: 'shop-t has not ended yet' },
+  ];
+  world.provider.refuses = ['shop'];
+  offloadings.set({});
+  await world.established();
+  await world.until('told', () => borrowing.mappingState(world.id, 'shop') !== undefined);
+  expect(borrowing.mappingState(world.id, 'shop')).toEqual({
+    state: 'Withheld',
+    reason: 'NameTaken',
+    ending: true,
+    message: 'the provider says: shop-t has not ended yet',
+  });
+});
+
 test('before NamespaceOffloadings are read nothing is said, and nothing taken back', async () => {
   await up();
   const first = await world.start();
