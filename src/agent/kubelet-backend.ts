@@ -1,12 +1,12 @@
 import type { Pod } from '../api/wire.ts';
-import { LABEL_HOME_UID } from '../api/names.ts';
 import type { SpareConnection } from '../kube/spare-connection.ts';
 import { dialUpgrade } from '../kube/upgrade.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isResult, keptLogOf } from '../provider/forge/made-anew.ts';
 import type { Provider } from '../provider/provider.ts';
+import { containerStatusesOf } from '../provider/usage.ts';
 import type { KubeletBackend } from '../server/kubelet/backend.ts';
+import { podLocator } from './pod-location.ts';
 
 /** The figures that another part takes from the foreign cluster. */
 type KubeletFigures = Pick<KubeletBackend, 'statsSummary' | 'metricsResource' | 'metrics'>;
@@ -24,21 +24,7 @@ export function kubeletBackend(
     ...figures,
     pods,
     runningPods: () => pods().filter(isRunning),
-    locate: (namespace, name, container) => {
-      const pod = provider.homePods.get(`${namespace}/${name}`);
-      const tenant = provider.tenants.of(namespace);
-      const remote = tenant?.remotePod(name);
-      if (pod === undefined || tenant === undefined) return undefined;
-      // A remote pod of that name that belongs to another home pod must not be entered.
-      if (remote?.metadata.labels?.[LABEL_HOME_UID] !== pod.metadata.uid) return undefined;
-      if (container !== undefined && !containerNames(pod).includes(container)) return undefined;
-      const { tenantNamespace } = tenant.mapping;
-      return {
-        path: `/api/v1/namespaces/${tenantNamespace}/pods/${name}`,
-        uid: pod.metadata.uid,
-        ...(isResult(remote) && { keptLog: keptLogOf(remote, pod, container) }),
-      };
-    },
+    locate: podLocator(provider, clock),
     raw: async (request) => provider.foreign.client.raw(request),
     upgrade: async (request) => {
       const credentials = provider.foreign.credentials;
@@ -58,17 +44,5 @@ export function kubeletBackend(
   };
 }
 
-function containerNames({ spec }: Pod): string[] {
-  return [
-    ...(spec?.initContainers ?? []),
-    ...(spec?.containers ?? []),
-    ...(spec?.ephemeralContainers ?? []),
-  ].map(({ name }) => name);
-}
-
 const isRunning = ({ status }: Pod): boolean =>
-  [
-    ...(status?.initContainerStatuses ?? []),
-    ...(status?.containerStatuses ?? []),
-    ...(status?.ephemeralContainerStatuses ?? []),
-  ].some(({ state }) => state?.running !== undefined);
+  containerStatusesOf(status).some(({ state }) => state?.running !== undefined);

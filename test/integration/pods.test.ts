@@ -182,6 +182,19 @@ describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
     expect(reasons).toEqual(expect.arrayContaining(['MissingReference', 'MandatorySecretNotFound']));
   });
 
+  test.each([
+    ['missing-secret', 'is waiting to start: CreateContainerConfigError'],
+    ['over-quota', 'is not available: ExceededQuota: '],
+  ])('the log of %s is refused as by a kubelet', async (name, why) => {
+    const { api } = lab.homeCluster;
+    const { status, body } = await api.call('GET', `/api/v1/namespaces/shop/pods/${name}/log`);
+    const { message } = JSON.parse(body) as { message: string };
+    expect([status, message]).toEqual([
+      400,
+      expect.stringContaining(`container "main" in pod "${name}" ${why}`),
+    ]);
+  });
+
   test('what was missing comes, and the pod runs', async () => {
     const { startTime } = (await read('missing-secret')).status ?? {};
     await lab.home.create(secrets, { metadata: { namespace: 'shop', name: 'none' }, data: {} });

@@ -31,6 +31,15 @@ export function send(
   response.end(text);
 }
 
+/** Fires when nobody waits for the answer any more. */
+export function untilClosed(response: ServerResponse): AbortSignal {
+  const closed = new AbortController();
+  const onClose = (): void => closed.abort(new Error('the client has gone'));
+  if (response.destroyed) onClose();
+  response.once('close', onClose);
+  return closed.signal;
+}
+
 /** Far more than any Status; what comes beyond is cut. */
 const MAX_BODY_BYTES = 65_536;
 

@@ -15,13 +15,29 @@ export interface PodLocation {
   keptLog?: KeptLog;
 }
 
+/** A home pod, and where it matters one of its containers, by the names in a path. */
+export interface PodQuestion {
+  namespace: string;
+  pod: string;
+  container?: string;
+}
+
+/** `uid`: of the home pod. */
+export type Located =
+  /** No such pod is bound to this node. */
+  | { kind: 'no pod' }
+  /** It has no such container; init and ephemeral ones count. */
+  | { kind: 'no container'; uid: string }
+  /** Whether it has a body is not known now; `why`: for people. */
+  | { kind: 'unknown'; uid: string; why: string }
+  /** It has none, as long as it waits to be begun, or none any more. `pod`: as home shows it. */
+  | { kind: 'no body'; uid: string; pod: Pod }
+  | ({ kind: 'body' } & PodLocation);
+
 /** What the kubelet API asks of the rest of the agent. */
 export interface KubeletBackend {
-  /**
-   * Undefined when no such pod is bound to this node or, with `container`, the pod has no such container
-   * (init and ephemeral ones count).
-   */
-  locate(namespace: string, pod: string, container?: string): PodLocation | undefined;
+  /** Waits for a few seconds where that is about to be known, but not longer than the signal says. Never rejects. */
+  locate(question: PodQuestion, signal: AbortSignal): Promise<Located>;
   /** To the foreign API server. */
   raw(request: RawRequest): Promise<RawResponse>;
   /** To the foreign API server, over a connection of its own; Host and credentials are added. */

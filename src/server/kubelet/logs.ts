@@ -5,11 +5,12 @@ import type { RawResponse } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { readBody, remoteRefusal, sendText } from './answers.ts';
+import { readBody, remoteRefusal, sendText, untilClosed } from './answers.ts';
 import type { KeptLog, KubeletBackend, PodLocation } from './backend.ts';
 import { selectedLog } from './kept-log.ts';
 import type { ServerMetrics } from './metrics.ts';
 import { invalidName, locatePod, type PodPath } from './pod-path.ts';
+import { logWithoutBody } from './without-body.ts';
 import { StreamGate } from '../splice.ts';
 
 /**
@@ -99,6 +100,14 @@ interface LogsOptions {
   maxReads: number;
 }
 
+interface LogRead {
+  home: PodPath;
+  /** As it is passed on. */
+  query: URLSearchParams;
+  /** Fires when nobody reads any more. */
+  signal: AbortSignal;
+}
+
 /** /containerLogs: the log of the remote container, chunk by chunk as it comes. */
 export class ContainerLogs {
   readonly #options: LogsOptions;
@@ -114,17 +123,25 @@ export class ContainerLogs {
     if (invalid !== undefined) return sendText(response, 400, invalid);
     const parsed = parseLogQuery(given);
     if ('status' in parsed) return sendText(response, parsed.status, parsed.text);
-    const location = locatePod(this.#options.backend, home);
-    if ('status' in location) return sendText(response, location.status, location.text);
-    if (location.keptLog !== undefined) return this.#sendKept(home, location.keptLog, parsed.query, response);
     const leave = this.#gate.enter();
     if (leave === undefined) return sendText(response, 429, 'too many logs are being read on this node');
-    parsed.query.set('container', home.container ?? '');
     try {
-      await this.#copy(home, location, parsed.query, response);
+      await this.#answer({ home, query: parsed.query, signal: untilClosed(response) }, response);
     } finally {
       leave();
     }
+  }
+
+  async #answer(read: LogRead, response: ServerResponse): Promise<void> {
+    const { home, query, signal } = read;
+    const location = await locatePod(this.#options.backend, home, {
+      signal,
+      withoutBody: (pod) => logWithoutBody(pod, home.container, query.has('previous')),
+    });
+    if ('status' in location) return sendText(response, location.status, location.text);
+    if (location.keptLog !== undefined) return this.#sendKept(home, location.keptLog, query, response);
+    query.set('container', home.container ?? '');
+    await this.#copy(read, location, response);
   }
 
   #sendKept(home: PodPath, kept: KeptLog, query: URLSearchParams, response: ServerResponse): void {
@@ -145,31 +162,25 @@ export class ContainerLogs {
   }
 
   async #copy(
-    home: PodPath,
+    { home, query, signal }: LogRead,
     location: PodLocation,
-    query: URLSearchParams,
     response: ServerResponse,
   ): Promise<void> {
     const { backend, log } = this.#options;
-    const abort = new AbortController();
-    const onClose = (): void => abort.abort(new Error('the client has gone'));
-    response.once('close', onClose);
     try {
       const path = `${location.path}/log?${query.toString()}`;
-      const remote = await backend.raw({ method: 'GET', path, signal: abort.signal });
+      const remote = await backend.raw({ method: 'GET', path, signal });
       remote.body.on('error', () => undefined);
-      abort.signal.addEventListener('abort', () => remote.body.destroy(), { once: true });
-      if (abort.signal.aborted) remote.body.destroy();
+      signal.addEventListener('abort', () => remote.body.destroy(), { once: true });
+      if (signal.aborted) remote.body.destroy();
       else if (remote.status === 200) await forward(remote, response);
       else await this.#refused(home, { location, remote, stream: query.get('stream') }, response);
     } catch (error) {
-      if (abort.signal.aborted) return;
+      if (signal.aborted) return;
       log.warn('cannot read a log', { pod: `${home.namespace}/${home.pod}`, error: errorMessage(error) });
       // Cut the connection instead of ending it: the reader must not take half a log for the whole.
       if (response.headersSent) response.destroy();
       else sendText(response, 502, `error reading the log in the foreign cluster: ${errorMessage(error)}`);
-    } finally {
-      response.off('close', onClose);
     }
   }
 

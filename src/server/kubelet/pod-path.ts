@@ -1,4 +1,5 @@
-import type { KubeletBackend, PodLocation } from './backend.ts';
+import type { Pod } from '../../api/wire.ts';
+import type { KubeletBackend, PodLocation, PodQuestion } from './backend.ts';
 
 /**
  * Names from a request's path. They become segments of a path on the foreign API server, so whatever is not a
@@ -12,12 +13,9 @@ const UID = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,126}[a-zA-Z0-9])?$/;
 const isDnsSubdomain = (name: string): boolean => name.length <= 253 && DNS_SUBDOMAIN.test(name);
 
 /** Parts of a streaming or log path. */
-export interface PodPath {
-  namespace: string;
-  pod: string;
+export interface PodPath extends PodQuestion {
   /** Only where the path names one. */
   uid?: string;
-  container?: string;
 }
 
 /** What is wrong with the names, in words for the caller; undefined when they are sound. */
@@ -52,19 +50,35 @@ export function splitTarget(target: string): Target | undefined {
   return { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
 }
 
-/** A pod of this node by what a path says of it, or why there is none, in the kubelet's words. */
-export function locatePod(
+/** A complete answer that is no success. */
+export interface Refusal {
+  status: number;
+  text: string;
+}
+
+interface LocateOptions {
+  signal: AbortSignal;
+  /** What is said of a pod for which nothing runs, by what was asked. */
+  withoutBody: (pod: Pod) => Refusal;
+}
+
+/** A pod of this node by what a path says of it, or why there is none, in the kubelet's words where it has any. */
+export async function locatePod(
   backend: Pick<KubeletBackend, 'locate'>,
-  { namespace, pod, uid, container }: PodPath,
-): PodLocation | { status: 404; text: string } {
-  const location = backend.locate(namespace, pod);
-  if (location === undefined) return { status: 404, text: `pod ${JSON.stringify(pod)} does not exist` };
-  if (uid !== undefined && uid !== location.uid) return { status: 404, text: 'pod not found' };
-  if (container === undefined) return location;
-  return (
-    backend.locate(namespace, pod, container) ?? {
-      status: 404,
-      text: `container ${JSON.stringify(container)} not found in pod ${JSON.stringify(pod)}`,
-    }
-  );
+  { uid, ...question }: PodPath,
+  { signal, withoutBody }: LocateOptions,
+): Promise<PodLocation | Refusal> {
+  const { pod, container } = question;
+  const located = await backend.locate(question, signal);
+  if (located.kind === 'no pod') return { status: 404, text: `pod ${JSON.stringify(pod)} does not exist` };
+  if (uid !== undefined && uid !== located.uid) return { status: 404, text: 'pod not found' };
+  if (located.kind === 'no container') {
+    const text = `container ${JSON.stringify(container)} not found in pod ${JSON.stringify(pod)}`;
+    return { status: 404, text };
+  }
+  if (located.kind === 'unknown') {
+    const text = `what runs for pod ${JSON.stringify(pod)} in the foreign cluster is not known: ${located.why}`;
+    return { status: 502, text };
+  }
+  return located.kind === 'no body' ? withoutBody(located.pod) : located;
 }

@@ -42,6 +42,12 @@ interface PodState {
   containers: Map<string, ContainerPoint>;
 }
 
+/** An older sample says nothing about the present. */
+const STALE_MS = 5 * 60_000;
+
+export const isFresh = ({ timestampMs }: Pick<Point, 'timestampMs'>, nowMs: number): boolean =>
+  nowMs - timestampMs <= STALE_MS;
+
 /**
  * A running container has used some processor time, even where its rate rounds to nothing. metrics-server drops
  * the whole pod when one of its counters is zero.
@@ -62,13 +68,13 @@ export class ResourceCounters {
 
   record(samples: readonly PodSample[], nowMs: number): void {
     for (const sample of samples) this.#recordPod(sample);
+    const times = samples.filter((sample) => isFresh(sample, nowMs)).map(({ timestampMs }) => timestampMs);
     // With nothing to measure the node itself is measured now.
-    const newest = samples.length === 0 ? nowMs : Math.max(...samples.map(({ timestampMs }) => timestampMs));
-    this.#recordNode(newest);
+    this.#recordNode(times.length === 0 ? nowMs : Math.max(...times), nowMs);
   }
 
-  prune(existing: ReadonlySet<string>): void {
-    for (const uid of this.#pods.keys()) if (!existing.has(uid)) this.#pods.delete(uid);
+  prune(isMeasured: (uid: string) => boolean): void {
+    for (const uid of this.#pods.keys()) if (!isMeasured(uid)) this.#pods.delete(uid);
   }
 
   node(): NodePoint | undefined {
@@ -102,12 +108,16 @@ export class ResourceCounters {
     this.#pods.set(uid, { identity, cpuSeconds: state.cpuSeconds, containers: next });
   }
 
-  /** Frozen together with its time: a value that moved under one timestamp would be thrown away by scrapers. */
-  #recordNode(timestampMs: number): void {
+  /**
+   * Frozen together with its time: a value that moved under one timestamp would be thrown away by scrapers. Memory and rate are
+   * those of the present, as a kubelet measures its node, so they are without pods whose samples are stale. The counter never
+   * goes back.
+   */
+  #recordNode(timestampMs: number, nowMs: number): void {
     const before = this.#node;
     if (before !== undefined && timestampMs <= before.timestampMs) return;
     const own = this.#own();
-    const { memoryBytes, ...pods } = sum(this.pods());
+    const { memoryBytes, ...pods } = sum(this.pods().filter((pod) => isFresh(pod, nowMs)));
     const cpuSeconds = Math.max(this.#podSeconds + own.cpuSeconds, before?.cpuSeconds ?? 0);
     this.#node = { ...pods, timestampMs, cpuSeconds, memoryBytes: memoryBytes + own.memoryBytes };
   }

@@ -1,6 +1,7 @@
 import type { PodSample, RunningPod } from '../../api/pod-usage.ts';
 import {
   type ContainerPoint,
+  isFresh,
   type NodePoint,
   type OwnUsage,
   type PodPoint,
@@ -12,9 +13,6 @@ interface ResourceMetricsOptions {
   startTimeMs: number;
   own: () => OwnUsage;
 }
-
-/** An older sample says nothing about the present. */
-const STALE_MS = 5 * 60_000;
 
 /**
  * The usage of offloaded pods as a kubelet would report it. The foreign cluster tells rates over windows; the
@@ -38,22 +36,22 @@ export class ResourceMetrics {
     this.#counters.record(samples, nowMs);
   }
 
-  /** The foreign cluster could not be asked. */
+  /** The foreign cluster, or one of its namespaces, could not be asked. */
   recordFailure(): void {
     this.#failed = true;
   }
 
-  /** Forgets pods that are gone; their usage stays in that of the node. */
-  prune(existing: ReadonlySet<string>): void {
-    this.#counters.prune(existing);
+  /** Forgets pods that have ended or are gone; what they have used stays in the node's counter. */
+  prune(isMeasured: (uid: string) => boolean): void {
+    this.#counters.prune(isMeasured);
   }
 
   /** For /metrics/resource: names, labels, types and help of kubelet 1.36, families in alphabetical order. */
   exposition(nowMs: number): string {
-    const pods = this.#counters.pods().filter(({ timestampMs }) => isFresh(timestampMs, nowMs));
+    const pods = this.#counters.pods().filter((pod) => isFresh(pod, nowMs));
     const node = this.#counters.node();
     const error: Sample[] = [{ value: this.#failed ? 1 : 0 }];
-    const nodes: Row[] = node !== undefined && isFresh(node.timestampMs, nowMs) ? [{ point: node }] : [];
+    const nodes: Row[] = node !== undefined && isFresh(node, nowMs) ? [{ point: node }] : [];
     const rows: Row[] = pods.map((pod) => ({ point: pod, labels: podLabels(pod) }));
     return formatExposition([
       ...containerFamilies(pods),
@@ -73,7 +71,7 @@ export class ResourceMetrics {
   /** For /stats/summary, stats/v1alpha1: all of `running`, those without a sample without figures, as a kubelet does. */
   summary(running: readonly RunningPod[], nowMs: number): object {
     const { nodeName, startTimeMs } = this.#options;
-    const pods = this.#counters.pods().filter(({ timestampMs }) => isFresh(timestampMs, nowMs));
+    const pods = this.#counters.pods().filter((pod) => isFresh(pod, nowMs));
     const measured = new Set(pods.map(({ uid }) => uid));
     const node = this.#counters.node();
     return {
@@ -115,8 +113,6 @@ const podStats = <C extends Started & { name: string }>(
 });
 
 const startOf = ({ startTimeMs, timestampMs = 0 }: Started): string => time(startTimeMs ?? timestampMs);
-
-const isFresh = (timestampMs: number, nowMs: number): boolean => nowMs - timestampMs <= STALE_MS;
 
 const time = (atMs: number): string => new Date(atMs).toISOString();
 

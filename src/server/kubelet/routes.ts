@@ -3,13 +3,14 @@ import type { Express, NextFunction, Request, Response } from 'express';
 
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { send, sendJson, sendText } from './answers.ts';
+import { send, sendJson, sendText, untilClosed } from './answers.ts';
 import type { KubeletAuth } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';
 import type { ContainerLogs } from './logs.ts';
 import { pathClass, type ServerMetrics } from './metrics.ts';
 import { locatePod, splitTarget } from './pod-path.ts';
 import { isStreamPath, METHOD_NOT_ALLOWED, parseStreamRequest } from './stream-request.ts';
+import { streamWithoutBody } from './without-body.ts';
 
 interface RoutesOptions {
   backend: KubeletBackend;
@@ -124,7 +125,7 @@ function addReports(app: Express, { backend }: RoutesOptions): void {
 /** A streaming path without an upgrade: what is wrong with it, or else that it must be upgraded. */
 const streamsWithoutUpgrade =
   (backend: KubeletBackend) =>
-  (request: Request, response: Response, next: NextFunction): void => {
+  async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     const target = splitTarget(request.url);
     if (target === undefined || !isStreamPath(target.path)) return next();
     const parsed = parseStreamRequest(target, request);
@@ -132,7 +133,10 @@ const streamsWithoutUpgrade =
       for (const [name, value] of parsed.headers ?? []) response.setHeader(name, value);
       return sendText(response, parsed.status, parsed.text);
     }
-    const location = locatePod(backend, parsed.home);
+    const location = await locatePod(backend, parsed.home, {
+      signal: untilClosed(response),
+      withoutBody: () => streamWithoutBody(parsed),
+    });
     if ('status' in location) return sendText(response, location.status, location.text);
     return sendText(response, 400, 'Upgrade request required');
   };

@@ -11,7 +11,7 @@ import { remoteRefusal } from './answers.ts';
 import type { KubeletAuth } from './auth.ts';
 import type { KubeletBackend, PodLocation } from './backend.ts';
 import { pathClass, type ServerMetrics } from './metrics.ts';
-import { locatePod, splitTarget, type Target } from './pod-path.ts';
+import { locatePod, type Refusal, splitTarget, type Target } from './pod-path.ts';
 import { splice, StreamGate } from '../splice.ts';
 import {
   answerHeaders,
@@ -21,6 +21,7 @@ import {
   type StreamRequest,
   upgradeHeaders,
 } from './stream-request.ts';
+import { streamWithoutBody } from './without-body.ts';
 
 /** As long as the kubelet lets a stream be silent. */
 export const STREAM_IDLE_MS: number = 4 * 60 * 60_000;
@@ -38,9 +39,7 @@ interface StreamsOptions extends Basics {
   proved: (socket: Socket) => void;
 }
 
-interface Reply {
-  status: number;
-  text: string;
+interface Reply extends Refusal {
   contentType?: string;
   headers?: [string, string][];
 }
@@ -95,20 +94,17 @@ export class Streams {
     { request, socket, head }: { request: IncomingMessage; socket: Socket; head: Buffer },
     count: (code: number) => void,
   ): Promise<Reply | undefined> {
-    const { auth, backend, proved } = this.#options;
+    const { auth, proved } = this.#options;
     const refusal = await auth.refusal(request, target.path);
     if (refusal !== undefined) return refusal;
     proved(socket);
     const stream = parseStreamRequest(target, request);
     if ('status' in stream) return stream;
-    const location = locatePod(backend, stream.home);
-    if ('status' in location) return location;
     const leave = this.#gate.enter();
     if (leave === undefined) return { status: 429, text: 'too many streams are open on this node' };
     try {
-      const result = await this.#dial(request, socket, location.path + stream.suffix);
+      const result = await this.#dial(stream, request, socket);
       if ('text' in result) return result;
-      if (result.status !== 101) return this.#refused(result, stream, location);
       count(101);
       await this.#join(socket, head, result);
       return undefined;
@@ -117,7 +113,11 @@ export class Streams {
     }
   }
 
-  async #dial(request: IncomingMessage, socket: Socket, path: string): Promise<UpgradeResponse | Reply> {
+  async #dial(
+    stream: StreamRequest,
+    request: IncomingMessage,
+    socket: Socket,
+  ): Promise<UpgradeResponse | Reply> {
     const { backend, clock, log } = this.#options;
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error('the client has gone'));
@@ -125,10 +125,16 @@ export class Streams {
     // A client that ends its side before it knows whether there is a stream has gone.
     socket.once('close', onClose).once('end', onClose);
     using deadline = startDeadline(clock, DIAL_DEADLINE_MS, 'foreign API server', gone.signal);
+    const { signal } = deadline;
     try {
+      const withoutBody = (): Refusal => streamWithoutBody(stream);
+      const location = await locatePod(backend, stream.home, { signal, withoutBody });
+      if ('status' in location) return location;
       const { method = 'GET' } = request;
       const rawHeaders = upgradeHeaders(method, request.rawHeaders);
-      return await backend.upgrade({ method, path, rawHeaders, signal: deadline.signal });
+      const path = location.path + stream.suffix;
+      const result = await backend.upgrade({ method, path, rawHeaders, signal });
+      return result.status === 101 ? result : this.#refused(result, stream, location);
     } catch (error) {
       if (!gone.signal.aborted) log.warn('cannot open a stream', { error: errorMessage(error) });
       return { status: 502, text: `error dialing the foreign API server: ${errorMessage(error)}` };

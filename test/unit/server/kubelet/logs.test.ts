@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, expect, test } from '@jest/globals';
 
+import { eventually } from '../../../support/eventually.ts';
 import type { RawRequest, RawResponse } from '../../../../src/kube/client.ts';
-import type { PodLocation } from '../../../../src/server/kubelet/backend.ts';
+import type { Located } from '../../../../src/server/kubelet/backend.ts';
+import { whenAborted } from '../../../../src/lib/deadline.ts';
 import { parseLogQuery } from '../../../../src/server/kubelet/logs.ts';
 import { type Fixture, readBytes, readHead, REMOTE_PATH, startKubelet, UID } from '../support/kubelet.ts';
 
@@ -23,6 +25,10 @@ async function withLog(
   kubelet = await startKubelet({ backend: { raw } });
   return requests;
 }
+
+const withPod = async (located: Located): Promise<void> => {
+  kubelet = await startKubelet({ backend: { locate: async () => located } });
+};
 
 test.each([
   ['', ''],
@@ -81,9 +87,8 @@ test('a log is read from the remote pod', async () => {
 });
 
 test('of a pod that has none any more it is said why, and the remote pod is not asked', async () => {
-  const locate = (): PodLocation => ({ path: REMOTE_PATH, uid: UID, keptLog: { gone: 'the logs are gone' } });
   // Its `raw` fails whoever asks it.
-  kubelet = await startKubelet({ backend: { locate } });
+  await withPod({ kind: 'body', path: REMOTE_PATH, uid: UID, keptLog: { gone: 'the logs are gone' } });
   const answer = await kubelet.ask(PATH);
   expect([answer.status, answer.text]).toEqual([404, 'the logs are gone']);
 });
@@ -97,10 +102,73 @@ test.each([
   ['?tailLines=-1', 422, '{"message": "Invalid request."}'],
 ])('a log that was kept answers %j as the pod would', async (query, status, text) => {
   const bytes = Buffer.from('2026-01-01T00:00:00Z one\n2026-01-01T00:00:01Z two\n');
-  const locate = (): PodLocation => ({ path: REMOTE_PATH, uid: UID, keptLog: { bytes } });
-  kubelet = await startKubelet({ backend: { locate } });
+  await withPod({ kind: 'body', path: REMOTE_PATH, uid: UID, keptLog: { bytes } });
   const answer = await kubelet.ask(`${PATH}${query}`);
   expect([answer.status, answer.text]).toEqual([status, text]);
+});
+
+const WAITING: Located = {
+  kind: 'no body',
+  uid: UID,
+  pod: {
+    metadata: { name: 'web', namespace: 'shop', uid: UID, resourceVersion: '1', creationTimestamp: '' },
+    status: {
+      containerStatuses: [
+        {
+          name: 'main',
+          image: 'web:1',
+          imageID: '',
+          ready: false,
+          restartCount: 0,
+          state: { waiting: { reason: 'ContainerCreating' } },
+        },
+      ],
+    },
+  },
+};
+const UNKNOWN: Located = { kind: 'unknown', uid: UID, why: 'nothing answers' };
+const UNKNOWN_TEXT = 'what runs for pod "web" in the foreign cluster is not known: nothing answers';
+
+test.each<[string, Located, number, string]>([
+  [PATH, WAITING, 400, 'container "main" in pod "web" is waiting to start: ContainerCreating'],
+  [`${PATH}?previous=true`, WAITING, 400, 'previous terminated container "main" in pod "web" not found'],
+  ['/exec/shop/web/main?output=1', WAITING, 500, 'container not found ("main")'],
+  ['/attach/shop/web/main?output=1', WAITING, 500, 'container main not found in pod web_shop'],
+  ['/portForward/shop/web', WAITING, 500, 'pod not found ("web_shop")'],
+  ['/exec/shop/web/another/main?output=1', WAITING, 404, 'pod not found'],
+  [PATH, UNKNOWN, 502, UNKNOWN_TEXT],
+  ['/exec/shop/web/main?output=1', UNKNOWN, 502, UNKNOWN_TEXT],
+  ['/portForward/shop/web', UNKNOWN, 502, UNKNOWN_TEXT],
+  ['/exec/shop/web/another/main?output=1', UNKNOWN, 404, 'pod not found'],
+])(
+  '%s, for a pod of which nothing runs or is known, is told apart (%#)',
+  async (path, located, status, text) => {
+    await withPod(located);
+    const answer = await kubelet.ask(path);
+    expect([answer.status, answer.text]).toEqual([status, text]);
+  },
+);
+
+test('who leaves while the pod is looked for is not waited for, and has no place any more', async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<AbortSignal>();
+  kubelet = await startKubelet({
+    maxLogReads: 1,
+    backend: {
+      locate: async (_question, signal) => {
+        onAsked(signal);
+        await whenAborted(signal);
+        return UNKNOWN;
+      },
+    },
+  });
+  const socket = await kubelet.connect();
+  socket.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  const signal = await asked;
+  expect((await kubelet.ask(PATH)).status).toBe(429);
+  socket.destroy();
+  await whenAborted(signal);
+  const free = 'tributary_kubelet_open_streams{kind="log"} 0';
+  await eventually('the place is free', async () => (await kubelet.registry.metrics()).includes(free));
 });
 
 test('each piece of a followed log arrives when it is written; leaving ends the remote read', async () => {

@@ -114,12 +114,30 @@ test('a restarted container starts anew; those of pod and node go on', () => {
 test('the counter of the node survives its pods', () => {
   const metrics = create();
   metrics.record([pod(T0 + 60 * S, [container('1', '1Mi')])], T0 + 60 * S);
-  metrics.prune(new Set());
+  metrics.prune(() => false);
   metrics.record([], T0 + 90 * S);
   const text = metrics.exposition(T0 + 90 * S);
   expect(series(text, CPU)).toBeUndefined();
   expect(series(text, 'node_cpu')?.[0]).toBeCloseTo(17, 4);
   expect(series(text, 'node_memory')).toEqual([50_000_000, T0 + 90 * S]);
+});
+
+test('the memory and rate of the node are those of its fresh pods; its counter keeps what the others have used', () => {
+  const metrics = create();
+  metrics.record([pod(T0, [container('1', '1Mi')], 'silent'), pod(T0, [container('1', '1Mi')])], T0);
+  const at = T0 + 301 * S;
+  metrics.record([pod(at, [container('500m', '2Mi')])], at);
+  const { node } = metrics.summary([], at) as { node: Record<'cpu' | 'memory', Record<string, number>> };
+  expect(node.memory['usageBytes']).toBe(50_000_000 + 2 * 1024 * 1024);
+  expect(node.cpu['usageNanoCores']).toBe(500_000_000);
+  // Fifteen seconds of one core each, and 301 s of half a core.
+  expect(node.cpu['usageCoreNanoSeconds']).toBeCloseTo((2 + 15 + 15 + 150.5) * 1e9, -5);
+});
+
+test('where all samples are old, the node itself is measured now', () => {
+  const metrics = create();
+  metrics.record([pod(T0, [container('1', '1Mi')])], T0 + 301 * S);
+  expect(series(metrics.exposition(T0 + 301 * S), 'node_memory')).toEqual([50_000_000, T0 + 301 * S]);
 });
 
 test('an idle container counts more than nothing, one without memory was not measured', () => {

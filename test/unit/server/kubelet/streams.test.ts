@@ -4,7 +4,9 @@ import { afterEach, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 
 import { eventually } from '../../../support/eventually.ts';
+import type { Pod } from '../../../../src/api/wire.ts';
 import { eachAtOnce } from '../../../../src/lib/each-at-once.ts';
+import type { Located } from '../../../../src/server/kubelet/backend.ts';
 import { pairs } from '../../../../src/server/kubelet/stream-request.ts';
 import { STREAM_IDLE_MS } from '../../../../src/server/kubelet/streams.ts';
 import {
@@ -329,6 +331,30 @@ test.each([
   const text = (await readBytes(socket)).toString();
   expect(text.slice(0, 12)).toBe(`HTTP/1.1 ${status}`);
   expect(text.slice(text.indexOf('\r\n\r\n') + 4)).toBe(message);
+  expect(kubelet.foreign.arrivals).toHaveLength(0);
+});
+
+const NO_BODY: Located = { kind: 'no body', uid: UID, pod: { metadata: { name: 'web', uid: UID } } as Pod };
+const UNKNOWN: Located = { kind: 'unknown', uid: UID, why: 'nothing answers' };
+
+test.each<[string, Located, string, RegExp]>([
+  [
+    'without a body',
+    NO_BODY,
+    '/exec/shop/web/main?output=1',
+    /^HTTP\/1\.1 500 .*container not found \("main"\)$/s,
+  ],
+  [
+    'of which nothing is known',
+    UNKNOWN,
+    '/portForward/shop/web',
+    /^HTTP\/1\.1 502 .*"web".*: nothing answers$/s,
+  ],
+])('a stream to a pod %s is refused, and nothing is dialled', async (_which, located, path, answer) => {
+  kubelet = await startKubelet({ backend: { locate: async () => located } });
+  const socket = await kubelet.connect();
+  socket.write(upgradeText(path));
+  expect((await readBytes(socket)).toString()).toMatch(answer);
   expect(kubelet.foreign.arrivals).toHaveLength(0);
 });
 

@@ -192,10 +192,11 @@ function fakeBackend(foreign: FakeForeign): KubeletBackend {
     metadata: { name: 'web', namespace: 'shop', uid: UID, resourceVersion: '1', creationTimestamp: '' },
   };
   return {
-    locate: (namespace, name, container) =>
-      namespace === 'shop' && name === 'web' && (container === undefined || container === 'main')
-        ? { path: REMOTE_PATH, uid: UID }
-        : undefined,
+    locate: async ({ namespace, pod: name, container }) => {
+      if (namespace !== 'shop' || name !== 'web') return { kind: 'no pod' };
+      if (container !== undefined && container !== 'main') return { kind: 'no container', uid: UID };
+      return { kind: 'body', path: REMOTE_PATH, uid: UID };
+    },
     raw: async () => Promise.reject(new Error('unexpected')),
     upgrade: async (request) => foreign.dial(request),
     pods: () => [pod],
