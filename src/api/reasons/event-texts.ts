@@ -48,7 +48,7 @@ export const EVENT_TEXTS: EventTexts = {
     FailedToReadOptionalSecret: optionalNotRead,
     FailedUpdate: warning(
       'The provider refused a change of a running pod, which runs on as it was.',
-      'The message says what was refused, and why; a refused resize is also the condition `PodResizePending`, `Infeasible`.',
+      'The message says what was refused, and why; a refused resize is also the condition `PodResizePending`: `Infeasible`, or `Deferred` where it was refused for quota, and is asked for again.',
     ),
     FailedStatusUpdate: warning(
       'Home does not accept the status from the foreign cluster.',

@@ -125,8 +125,8 @@ export const OFFLOADED_TEXTS: TextsOf<typeof OFFLOADED_REASONS> = {
     'The message names the rule. Change it, or give the pod the annotation `tributary.dev/placement: Soft`.',
   ),
   RemotePodLost: text(
-    'The remote pod was evicted or deleted at the provider.',
-    'Nothing: its controller makes another one.',
+    'The remote pod was evicted or deleted at the provider. A pod that a controller has made is deleted here while its containers end over there; another one fails when they have.',
+    'Nothing: its controller makes another one. Without one: make it anew.',
   ),
 };
 

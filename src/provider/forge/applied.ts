@@ -27,6 +27,11 @@ export interface Applied {
 export const CHANGED_RESOURCES = 'resources';
 export const changedEphemeral = (container: string): string => `ephemeral container "${container}"`;
 
+/**
+ * Whether that refusal passes when other pods end. Kubernetes tells quota apart by text alone (plugin/pkg/admission/resourcequota).
+ */
+export const isForRoom = (message: string): boolean => /exceeded quota/u.test(message);
+
 const MAX_REASON = 1024;
 
 /** Annotations that say something about an object at home only. */

@@ -3,11 +3,13 @@ import { ANNOTATION_APPLIED } from '../../api/names.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/wire.ts';
 import { instead } from './additions.ts';
 import {
+  type Applied,
   appliedOf,
   CHANGED_RESOURCES,
   changedEphemeral,
   generationOf,
   isApplied,
+  isForRoom,
   readApplied,
   travellingAnnotations,
   travellingLabels,
@@ -15,6 +17,8 @@ import {
 import type { ForgeContext } from './context.ts';
 import { forgeContainer, forgeTolerations } from './pod.ts';
 import { droppedVolumes } from './volumes.ts';
+
+const METADATA_AND_SPEC = 'metadata and spec';
 
 /** One write that brings the remote pod closer to the home pod. */
 export interface PodChange {
@@ -42,13 +46,14 @@ export function nextChange(
   const marks = policyMarks(home, remote, context);
   if (marks !== undefined && !refused.has(marks.what)) return marks;
   const given = readApplied(remote);
-  if (isApplied(home, given)) return undefined;
   const changes: (PodChange | undefined)[] =
     given?.generation === generationOf(home)
-      ? []
+      ? [deferredResources(home, remote, given)]
       : [...ephemeralContainers(home, remote, context), resources(home, remote)];
+  if (isApplied(home, given))
+    return changes.find((change) => change !== undefined && !refused.has(change.what));
   const next = changes.find((change) => change !== undefined && !refused.has(change.what));
-  const last = [next, metadataAndSpec(home, remote, context, refused), record(home, refused)];
+  const last = [next, metadataAndSpec(home, remote, context, refused), record(home, remote, refused)];
   return last.find((change) => change !== undefined && !refused.has(change.what));
 }
 
@@ -64,11 +69,28 @@ function policyMarks(home: Pod, remote: Pod, context: ForgeContext): PodChange |
 }
 
 /** Only records that this generation has been dealt with. */
-const record = (home: Pod, refused: ReadonlyMap<string, string>): PodChange => ({
+const record = (home: Pod, remote: Pod, refused: ReadonlyMap<string, string>): PodChange => ({
   subresource: undefined,
   what: 'annotations',
-  patch: { metadata: { annotations: { [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home, refused)) } } },
+  patch: { metadata: { annotations: { [ANNOTATION_APPLIED]: recordOf(home, remote, refused) } } },
 });
+
+/**
+ * The record to be written beside a change. What was refused of this generation before stays said, since it is not asked for again;
+ * and images count as carried across only where the spec was.
+ */
+function recordOf(home: Pod, remote: Pod, refused: ReadonlyMap<string, string>): string {
+  const given = readApplied(remote);
+  const isSameGeneration = given?.generation === generationOf(home);
+  const before = isSameGeneration ? Object.entries(given.refused ?? {}) : [];
+  const isResized = resources(home, remote) === undefined;
+  const lasts = ([what]: [string, string]): boolean =>
+    what !== METADATA_AND_SPEC && !(what === CHANGED_RESOURCES && isResized);
+  const all = new Map([...before.filter(lasts), ...refused]);
+  const applied = appliedOf(home, all);
+  const isSpecCarried = !isSameGeneration && !refused.has(METADATA_AND_SPEC);
+  return JSON.stringify(isSpecCarried ? applied : { ...applied, images: given?.images ?? {} });
+}
 
 /**
  * Append only (KEP-277): containers that the remote pod does not have yet, each by itself, since one that the
@@ -89,7 +111,9 @@ function ephemeralContainers(home: Pod, remote: Pod, context: ForgeContext): Pod
     });
 }
 
-/** In-place resize (KEP-1287): containers whose resources differ from what the remote pod is asked to have. */
+/**
+ * In-place resize (KEP-1287, and KEP-5419 of a pod as a whole): what of the resources differs from what the remote pod is asked to have.
+ */
 function resources(home: Pod, remote: Pod): PodChange | undefined {
   const changed = (
     ours: readonly Container[] | undefined,
@@ -103,12 +127,22 @@ function resources(home: Pod, remote: Pod): PodChange | undefined {
     });
   const containers = changed(home.spec?.containers, remote.spec?.containers);
   const initContainers = changed(home.spec?.initContainers, remote.spec?.initContainers);
-  if (containers.length + initContainers.length === 0) return undefined;
+  const { resources: ofPod } = home.spec ?? {};
+  const isPodChanged = ofPod !== undefined && !covers(remote.spec?.resources, ofPod);
+  if (containers.length + initContainers.length === 0 && !isPodChanged) return undefined;
   const spec = {
+    ...(isPodChanged && { resources: { requests: ofPod.requests, limits: ofPod.limits } }),
     ...(containers.length > 0 ? { containers } : {}),
     ...(initContainers.length > 0 ? { initContainers } : {}),
   };
   return { subresource: 'resize', patch: { spec }, what: CHANGED_RESOURCES };
+}
+
+/** A resize that was refused for room is asked for again, as a kubelet does that has deferred it; what does it no more is recorded. */
+function deferredResources(home: Pod, remote: Pod, given: Applied): PodChange | undefined {
+  const why = given.refused?.[CHANGED_RESOURCES];
+  if (why === undefined || !isForRoom(why)) return undefined;
+  return resources(home, remote) ?? record(home, remote, new Map());
 }
 
 type Resources = NonNullable<Container['resources']>;
@@ -135,14 +169,14 @@ function metadataAndSpec(
   const spec = changedSpec(home, remote);
   return {
     subresource: undefined,
-    what: 'metadata and spec',
+    what: METADATA_AND_SPEC,
     patch: {
       metadata: {
         labels: { ...instead(gone(given?.labels, labels), added.labels), ...labels },
         annotations: {
           ...instead(gone(given?.annotations, annotations), added.annotations),
           ...annotations,
-          [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home, refused)),
+          [ANNOTATION_APPLIED]: recordOf(home, remote, refused),
         },
       },
       ...(Object.keys(spec).length > 0 ? { spec } : {}),

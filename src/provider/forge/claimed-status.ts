@@ -1,10 +1,9 @@
-import { DEFAULTED_RESOURCES } from '../../api/default-requests.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
-import { type Fields, isFields, present, withoutKeys } from '../../lib/fields.ts';
+import { type Fields, isFields, present } from '../../lib/fields.ts';
+import { parseMilli } from '../../lib/quantity.ts';
 import { plainText, shownText } from '../../lib/untrusted.ts';
 import { podAddressFamily } from '../pod-address.ts';
 import type { AnyContainer } from './references.ts';
-import { asks } from './requests.ts';
 import { type Sized, sizedStatus } from './status-size.ts';
 
 /**
@@ -40,11 +39,11 @@ function claimedFields(home: Pod, remote: Pod): PodStatus {
     ephemeralContainerStatuses,
     ...unknown
   } = rest;
-  const byName = (containers: readonly AnyContainer[] | undefined): Map<string, AnyContainer> =>
-    new Map((containers ?? []).map((container) => [container.name, container]));
-  const { spec } = home;
+  const { spec, status: shown } = home;
+  const { resources, allocatedResources, ...others } = unknown;
   return defined({
-    ...(bounded(unknown) as Fields),
+    ...(bounded(others) as Fields),
+    ...claimedResources({ resources, allocatedResources }, spec, shown),
     phase: phase === undefined ? undefined : known(PHASES, phase),
     reason: word(reason),
     message: text(message),
@@ -53,9 +52,17 @@ function claimedFields(home: Pod, remote: Pod): PodStatus {
     hostIP: typeof hostIP === 'string' ? hostIP : undefined,
     podIPs: claimedAddresses(podIPs, podIP),
     observedGeneration: count(observedGeneration),
-    containerStatuses: containers(containerStatuses, byName(spec?.containers)),
-    initContainerStatuses: containers(initContainerStatuses, byName(spec?.initContainers)),
-    ephemeralContainerStatuses: containers(ephemeralContainerStatuses, byName(spec?.ephemeralContainers)),
+    containerStatuses: containers(containerStatuses, spec?.containers, shown?.containerStatuses),
+    initContainerStatuses: containers(
+      initContainerStatuses,
+      spec?.initContainers,
+      shown?.initContainerStatuses,
+    ),
+    ephemeralContainerStatuses: containers(
+      ephemeralContainerStatuses,
+      spec?.ephemeralContainers,
+      shown?.ephemeralContainerStatuses,
+    ),
   });
 }
 
@@ -93,19 +100,29 @@ function claimedAddresses(podIPs: unknown, podIP: unknown): { ip: string }[] {
   });
 }
 
-function containers(value: unknown, known: ReadonlyMap<string, AnyContainer>): ContainerStatus[] | undefined {
+function containers(
+  value: unknown,
+  ours: readonly AnyContainer[] | undefined,
+  shown: readonly ContainerStatus[] | undefined,
+): ContainerStatus[] | undefined {
   if (value === undefined || value === null) return undefined;
   const seen = new Set<string>();
   return items(value).flatMap((item): ContainerStatus[] => {
     const status = fields(item);
     const { name, image, imageID, containerID, ready, started, restartCount, state, lastState, ...unknown } =
       status;
-    const home = typeof name === 'string' ? known.get(name) : undefined;
+    const { resources, allocatedResources, ...others } = unknown;
+    const home = ours?.find((one) => one.name === name);
     if (typeof name !== 'string' || home === undefined || seen.has(name)) return [];
     seen.add(name);
     return [
       defined({
-        ...withoutDefaults(bounded(unknown) as Fields, home),
+        ...(bounded(others) as Fields),
+        ...claimedResources(
+          { resources, allocatedResources },
+          home,
+          shown?.find((one) => one.name === name),
+        ),
         name,
         image: text(image) ?? '',
         imageID: text(imageID) ?? '',
@@ -120,19 +137,59 @@ function containers(value: unknown, known: ReadonlyMap<string, AnyContainer>): C
   });
 }
 
-/** Requests that only the provider's defaults have set are not the pod's, and the scheduler here would count them. */
-function withoutDefaults({ resources, allocatedResources, ...rest }: Fields, home: AnyContainer): Fields {
-  const unasked = DEFAULTED_RESOURCES.filter((name) => !asks(home, name));
-  const kept = (amounts: unknown): Fields | undefined => {
-    const asked = withoutKeys(fields(amounts), unasked);
-    return Object.keys(asked).length === 0 ? undefined : asked;
-  };
-  const { requests, ...others } = fields(resources);
+type Resources = AnyContainer['resources'];
+
+/**
+ * Of a container or of a pod. Quotas and schedulers at home count the larger one of what is asked for and what is reported here. So no
+ * more is shown than home asks for, or than it has shown before, as while a pod is made smaller; and nothing of what only the
+ * provider's defaults have set, which is not the pod's.
+ */
+function claimedResources(
+  claimed: Pick<Fields, 'resources' | 'allocatedResources'>,
+  asked: { resources?: Resources } | undefined,
+  shown: { resources?: Resources; allocatedResources?: Amounts } | undefined,
+): Fields {
+  const { requests, limits } = asked?.resources ?? {};
+  const before = shown?.resources;
+  // An API server gives a container that has a limit and no request a request of that amount.
+  const wanted = [{ ...limits, ...requests }, before?.requests, shown?.allocatedResources];
+  const { requests: theirs, limits: bounds, ...others } = fields(claimed.resources);
   return defined({
-    ...rest,
-    allocatedResources: kept(allocatedResources),
-    resources: resources === undefined ? undefined : defined({ ...others, requests: kept(requests) }),
+    allocatedResources: within(claimed.allocatedResources, wanted),
+    resources:
+      claimed.resources === undefined
+        ? undefined
+        : defined({
+            ...(bounded(others) as Fields),
+            requests: within(theirs, wanted),
+            limits: within(bounds, [limits, before?.limits]),
+          }),
   });
+}
+
+type Amounts = Readonly<Record<string, string>>;
+
+/** Amounts of resources that the first of the lists names, each at most as large as the largest of all lists. */
+function within(claimed: unknown, most: readonly (Amounts | undefined)[]): Fields | undefined {
+  const [asked = {}] = most;
+  const kept = Object.entries(asked).flatMap(([name, amount]): [string, string][] => {
+    const said = fields(claimed)[name];
+    if (typeof said !== 'string') return [];
+    if (said === amount) return [[name, said]];
+    const value = milliOf(said);
+    if (value === undefined) return [];
+    const isSmall = most.some((list) => value <= (milliOf(list?.[name] ?? '') ?? -1n));
+    return [[name, isSmall ? said : amount]];
+  });
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
+function milliOf(quantity: string): bigint | undefined {
+  try {
+    return parseMilli(quantity);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Exactly one of the three, or none. */

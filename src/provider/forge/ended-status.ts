@@ -5,7 +5,9 @@ import {
   type DisruptionReason,
   OFFLOADED_REASONS,
 } from '../../api/names.ts';
-import type { ContainerStatus, Pod, PodStatus } from '../../api/wire.ts';
+import { isFinished } from '../../api/pod.ts';
+import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { hasRun } from './waiting-status.ts';
 
 /** How the kubelet itself reports a container that it can no longer find (pkg/kubelet/status, exit code 137). */
 const LOST_CONTAINER = {
@@ -40,10 +42,42 @@ function disrupted(
   now: string,
 ): EndedStatus {
   const ended = endedStatus(home, now);
-  const type = 'DisruptionTarget';
-  const disruption = { type, status: 'True', reason: by, message, lastTransitionTime: now };
-  const kept = (ended.conditions ?? []).filter((condition) => condition.type !== type);
-  return { ...ended, reason, message, conditions: [...kept, disruption] };
+  const condition = {
+    type: DISRUPTION_TARGET,
+    status: 'True',
+    reason: by,
+    message,
+    lastTransitionTime: now,
+  };
+  const kept = (ended.conditions ?? []).filter(({ type }) => type !== DISRUPTION_TARGET);
+  return { ...ended, reason, message, conditions: [...kept, condition] };
+}
+
+export const DISRUPTION_TARGET = 'DisruptionTarget';
+export const ENDED_THERE = 'the foreign cluster is ending the pod';
+
+export const isDisruption = ({ type, status }: PodCondition): boolean =>
+  type === DISRUPTION_TARGET && status === 'True';
+
+/** What this program says of a pod that the foreign cluster ends; what eviction and preemption there say of it travels as it is. */
+export const isOurDisruption = ({ type, reason }: PodCondition): boolean =>
+  type === DISRUPTION_TARGET && reason === DISRUPTION_REASONS.deleted;
+
+/** Whether somebody over there ends the pod, and nobody at home has asked for that. */
+export const isEndedThere = (home: Pod, remote: Pod): boolean =>
+  remote.metadata.deletionTimestamp !== undefined &&
+  home.metadata.deletionTimestamp === undefined &&
+  hasRun(home) &&
+  !isFinished(home) &&
+  !isFinished(remote);
+
+/** DisruptionTarget of such a pod. What has been said stays while the pod goes, and not longer. */
+export function disruption(home: Pod, remote: Pod, now: string): PodCondition | undefined {
+  const before = home.status?.conditions?.find(isOurDisruption);
+  if (before !== undefined) return remote.metadata.deletionTimestamp === undefined ? undefined : before;
+  if (!isEndedThere(home, remote)) return undefined;
+  const reason = DISRUPTION_REASONS.deleted;
+  return { type: DISRUPTION_TARGET, status: 'True', reason, message: ENDED_THERE, lastTransitionTime: now };
 }
 
 /**

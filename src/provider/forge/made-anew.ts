@@ -9,7 +9,7 @@ import {
 import { isFinished } from '../../api/pod.ts';
 import { parseRecreated, type Recreated } from '../../api/recreated.ts';
 import { parseResultLogs } from '../../api/result-logs.ts';
-import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import type { Container, ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
 import { endedStatus } from './ended-status.ts';
 import { isWaiting } from './waiting-status.ts';
@@ -99,17 +99,31 @@ const withRestarts = (one: ContainerStatus, before: ReadonlyMap<string, number>)
 function withEnd(home: Pod, list: StatusList, one: ContainerStatus): ContainerStatus {
   const ended = home.status?.[list]?.find(({ name }) => name === one.name)?.state?.terminated;
   if (ended === undefined || one.state?.terminated !== undefined) return one;
-  const policy = restartPolicyOf(home, list, one.name);
-  if (policy === 'Always' || (policy === 'OnFailure' && ended.exitCode !== 0)) return one;
-  return { ...one, state: { terminated: ended } };
+  return mayRestart(home, list, { name: one.name, exitCode: ended.exitCode })
+    ? one
+    : { ...one, state: { terminated: ended } };
 }
 
-/** Sidecars are restarted whatever the pod's policy is, and the API server lets them (KEP-753). */
-function restartPolicyOf({ spec }: Pod, list: StatusList, name: string): string {
-  const own = list === 'initContainerStatuses' ? spec?.initContainers : undefined;
-  const isSidecar = own?.find((container) => container.name === name)?.restartPolicy === 'Always';
-  return isSidecar ? 'Always' : (spec?.restartPolicy ?? 'Always');
+/** As the API server judges it: the rules of the container, then its own policy (KEP-5307; a sidecar's, KEP-753), then the pod's. */
+function mayRestart(
+  { spec }: Pod,
+  list: StatusList,
+  { name, exitCode }: { name: string; exitCode: number },
+): boolean {
+  const own = (list === 'initContainerStatuses' ? spec?.initContainers : spec?.containers)?.find(
+    (container) => container.name === name,
+  );
+  const policy = own?.restartPolicy ?? spec?.restartPolicy ?? 'Always';
+  return (
+    policy === 'Always' || (policy === 'OnFailure' && exitCode !== 0) || isRestartedByRule(own, exitCode)
+  );
 }
+
+const isRestartedByRule = (own: Container | undefined, exitCode: number): boolean =>
+  own?.restartPolicyRules?.some(({ exitCodes }) => {
+    const isListed = exitCodes?.values?.includes(exitCode) === true;
+    return exitCodes !== undefined && (exitCodes.operator === 'In' ? isListed : !isListed);
+  }) === true;
 
 /** CONDITION_RECREATED, where the body is not the first. Pure. */
 export function recreatedCondition(home: Pod, remote: Pod, now: string): PodCondition | undefined {

@@ -91,6 +91,8 @@ export function networkCause(conditions: readonly PodCondition[]): Pick<PodStatu
 
 const REASONS = new Set<string | undefined>(Object.values(REACH_REASONS));
 
+export const isCutOff = ({ reason }: PodCondition): boolean => REASONS.has(reason);
+
 /** Without the cause that `networkCause` has set. */
 function withoutCause({ reason, message, ...rest }: PodStatus): PodStatus {
   return REASONS.has(reason) ? rest : { ...rest, ...present({ reason, message }) };

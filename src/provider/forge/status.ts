@@ -2,19 +2,29 @@ import {
   CONDITION_OFFLOADED,
   CONDITION_RECREATED,
   CONDITION_STATUS_CUT,
+  DISRUPTION_REASONS,
   isPlacingReason,
   OFFLOADED_REASONS,
   STATUS_CUT_REASON,
 } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
+import { isControlled } from '../../api/pod.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
 import { shownText } from '../../lib/untrusted.ts';
-import { type Applied, CHANGED_RESOURCES, changedEphemeral, generationOf, readApplied } from './applied.ts';
+import {
+  type Applied,
+  CHANGED_RESOURCES,
+  changedEphemeral,
+  generationOf,
+  isForRoom,
+  readApplied,
+} from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
+import { DISRUPTION_TARGET, disruption, ENDED_THERE, isEndedThere, isOurDisruption } from './ended-status.ts';
 import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
-import { networkCause, obstacleToReach, viewsOf, withNetwork } from './reach.ts';
+import { isCutOff, networkCause, obstacleToReach, viewsOf, withNetwork } from './reach.ts';
 import { mostStatusBytes } from './status-size.ts';
 import { statusBefore } from './waiting-status.ts';
 
@@ -36,6 +46,8 @@ const SAID_BY_US = new Set<string>([CONDITION_OFFLOADED, CONDITION_RECREATED, CO
 const MOST_UNKNOWN = 8;
 const MAX_UNKNOWN_TEXT = 1024;
 
+const GATES_CLOSED = { reason: 'ReadinessGatesNotReady' };
+
 /** How containerd reports an ephemeral container that never started. */
 const START_ERROR = { exitCode: 128, reason: 'StartError' };
 
@@ -50,9 +62,10 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
   const applied = readApplied(remote);
   const generation = observedGeneration({ home, remote, there, applied });
   const podIPs = viewsOf(there, remote.metadata.uid, context);
-  const unreachable = obstacleToReach(remote.metadata.uid, { there, podIPs }, context);
+  const unreachable =
+    obstacleToReach(remote.metadata.uid, { there, podIPs }, context) ?? farewell(home, remote);
   const forged = forgeConditions({ home, remote, there, applied, generation, isCut, now });
-  const conditions = withNetwork(home, forged, { unreachable, now });
+  const conditions = sinceDecided(home, withNetwork(home, forged, { unreachable, now }), now);
   // What is absent over there is absent here: nothing of an earlier status may remain.
   const {
     conditions: _conditions,
@@ -83,6 +96,12 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
     ...ephemeralStatuses(home, there, applied),
   };
 }
+
+/** A pod that nobody replaces stays at home until it has ended over there; Services leave it out from now on. */
+const farewell = (home: Pod, remote: Pod): { reason: string; message: string } | undefined =>
+  isEndedThere(home, remote) && !isControlled(home)
+    ? { reason: DISRUPTION_REASONS.deleted, message: ENDED_THERE }
+    : undefined;
 
 /** Those that the foreign cluster refused are shown as ended: otherwise `kubectl debug` would wait for them forever. */
 function ephemeralStatuses(
@@ -151,7 +170,11 @@ function forgeConditions(inputs: ConditionInputs): PodCondition[] {
     .map((condition) => atHomeGeneration(withShortText(condition), generation));
   const fromRemote = new Set(translated.map(({ type }) => type));
   const others = here.filter(
-    ({ type }) => !fromRemote.has(type) && !KUBELET_CONDITIONS.has(type) && !SAID_BY_US.has(type),
+    (one) =>
+      !fromRemote.has(one.type) &&
+      !KUBELET_CONDITIONS.has(one.type) &&
+      !SAID_BY_US.has(one.type) &&
+      !isOurDisruption(one),
   );
   const scheduled = others.some(({ type }) => type === 'PodScheduled');
   const all = [
@@ -164,6 +187,7 @@ function forgeConditions(inputs: ConditionInputs): PodCondition[] {
       // A pod that only bears a result has a scheduling gate and needs no place.
       isResult(remote) ? undefined : unschedulableCondition(home, there, now),
       recreatedCondition(home, remote, now),
+      fromRemote.has(DISRUPTION_TARGET) ? undefined : disruption(home, remote, now),
       isCut ? cutCondition(home, now) : undefined,
     ].filter((condition) => condition !== undefined),
   ];
@@ -211,7 +235,8 @@ function refusedResize(home: Pod, applied: Applied | undefined, now: string): Po
   if (message === undefined) return undefined;
   const before = home.status?.conditions?.find(({ type }) => type === 'PodResizePending');
   const lastTransitionTime = before?.lastTransitionTime ?? now;
-  return { type: 'PodResizePending', status: 'True', reason: 'Infeasible', message, lastTransitionTime };
+  const pending = { type: 'PodResizePending', status: 'True', message, lastTransitionTime };
+  return isForRoom(message) ? { ...pending, reason: 'Deferred' } : { ...pending, reason: 'Infeasible' };
 }
 
 function withShortText(condition: PodCondition): PodCondition {
@@ -260,7 +285,7 @@ function applyReadinessGates(home: Pod, conditions: PodCondition[], now: string)
       ? {
           ...condition,
           status: 'False',
-          reason: 'ReadinessGatesNotReady',
+          ...GATES_CLOSED,
           message: closed
             .map(
               ({ conditionType }) =>
@@ -272,6 +297,29 @@ function applyReadinessGates(home: Pod, conditions: PodCondition[], now: string)
       : condition,
   );
 }
+
+/**
+ * Ready has changed when home changed it: by a gate, or since the network carries packets again. The time over there is that of
+ * the containers alone, and whoever counts from it (`minReadySeconds`) would count too much.
+ */
+function sinceDecided(home: Pod, conditions: PodCondition[], now: string): PodCondition[] {
+  const before = home.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (before === undefined) return conditions;
+  return conditions.map((condition) => {
+    if (condition.type !== 'Ready') return condition;
+    const known = before.lastTransitionTime ?? now;
+    const since = condition.lastTransitionTime ?? now;
+    if (condition.status === before.status) return { ...condition, lastTransitionTime: later(since, known) };
+    return isDecidedHere(before) ? { ...condition, lastTransitionTime: now } : condition;
+  });
+}
+
+/** Of a Ready condition of home, whether the containers over there were ready nevertheless. */
+const isDecidedHere = (ready: PodCondition): boolean =>
+  ready.status === 'False' &&
+  (ready.reason === GATES_CLOSED.reason || ready.reason === DISRUPTION_REASONS.deleted || isCutOff(ready));
+
+const later = (one: string, other: string): string => (Date.parse(one) < Date.parse(other) ? other : one);
 
 /**
  * For a DaemonSet's pod, which is not offloaded: it counts as ready, since the rollout of its DaemonSet would otherwise wait

@@ -15,6 +15,9 @@ export const isWaiting = ({ status }: Pod): boolean =>
       type === CONDITION_OFFLOADED && value === 'False' && reason === OFFLOADED_REASONS.missingReference,
   ) === true;
 
+/** Only kubelets set startTime; at home that is this agent, for a remote pod that really ran, or for none yet. */
+export const hasRun = (home: Pod): boolean => home.status?.startTime !== undefined && !isWaiting(home);
+
 const ACCEPTED_CONDITIONS = ['PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready'] as const;
 const isOfAccepted = ({ type }: PodCondition): boolean =>
   (ACCEPTED_CONDITIONS as readonly string[]).includes(type);

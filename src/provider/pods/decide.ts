@@ -1,4 +1,4 @@
-import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
+import { isControlled, isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import {
   ANNOTATION_STRATEGY,
   CONDITION_OFFLOADED,
@@ -12,6 +12,7 @@ import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { asksClusterDns } from '../forge/dns.ts';
+import { isDisruption, isEndedThere } from '../forge/ended-status.ts';
 import { forgePlacement, placementRefusal } from '../forge/placement.ts';
 import { forgePod } from '../forge/pod.ts';
 import { isBodyFor } from '../forge/same-body.ts';
@@ -21,7 +22,7 @@ import type { Reference } from '../forge/references.ts';
 import { missingToken } from '../forge/tokens.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { forgeStatus, refusedStatus, stayHomeStatus } from '../forge/status.ts';
-import { isWaiting, withAcceptance } from '../forge/waiting-status.ts';
+import { hasRun, withAcceptance } from '../forge/waiting-status.ts';
 import type { Refusal } from './refusal.ts';
 import { type NodeIdentity, refusalUnmapped } from './unmapped.ts';
 
@@ -83,6 +84,8 @@ export type Action =
   /** The caches hold no remote pod for a home pod that had one: to be confirmed by a live read. */
   | { do: 'confirmLost'; home: Pod; tenantNamespace: string }
   | { do: 'deleteRemote'; remote: Pod; gracePeriodSeconds: number | undefined }
+  /** The foreign cluster is ending the remote pod: to be confirmed by a live read. The controller of the home pod makes another now. */
+  | { do: 'letGo'; home: Pod; remote: Pod; gracePeriodSeconds: number }
   /**
    * The caches hold no home pod for this remote pod: to be confirmed by a live read. `isInTheWay`: another home pod waits for
    * the name.
@@ -100,9 +103,6 @@ export const FORCED_GRACE_SECONDS = 1;
 
 const DAEMON_SET_MESSAGE =
   'DaemonSet pods stay on real nodes, and nothing runs here; to have no such pod, exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])';
-
-/** Only kubelets set startTime; at home that is this agent, for a remote pod that really ran, or for none yet. */
-const hasRun = (home: Pod): boolean => home.status?.startTime !== undefined && !isWaiting(home);
 
 export function decide(situation: Situation): Action {
   const { home, remote, contact } = situation;
@@ -188,7 +188,21 @@ function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
     const change = nextChange(home, remote, context);
     if (change !== undefined) return { do: 'change', home, remote, change };
   }
-  return mirror(situation, home, remote);
+  return isEndedThere(home, remote) && isControlled(home)
+    ? decideEndedThere(situation, home, remote)
+    : mirror(situation, home, remote);
+}
+
+/**
+ * As with an eviction at home: the pod goes at once, with its grace period, and whoever made it replaces it meanwhile. That it is not
+ * at fault (DisruptionTarget) is said before. A pod that nobody would replace stays until its containers have ended, and is shown as lost.
+ */
+function decideEndedThere(situation: Situation, home: Pod, remote: Pod): Action {
+  const isSaid = home.status?.conditions?.some(isDisruption) === true;
+  const saying = isSaid ? NOTHING : mirror(situation, home, remote);
+  if (saying !== NOTHING) return saying;
+  const { deletionGracePeriodSeconds: left = FORCED_GRACE_SECONDS } = remote.metadata;
+  return { do: 'letGo', home, remote, gracePeriodSeconds: Math.max(FORCED_GRACE_SECONDS, left) };
 }
 
 const isUnbegun = (home: Pod, remote: Pod): boolean =>
@@ -250,7 +264,8 @@ function decideAbsent(situation: Situation, home: Pod): Action {
   if (!contact) return outOfContact(situation, home);
   if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace: context.tenantNamespace };
   const { missing, refused, pending, notes } = references;
-  const refusal = missing.length > 0 ? missingRefusal(missing) : refused[0];
+  const wanting = missing.filter((one) => holdsUp(one, home));
+  const refusal = wanting.length > 0 ? missingRefusal(wanting) : refused[0];
   if (refusal !== undefined) {
     const action = refuse(home, refusal, now);
     if (refusal.reason !== OFFLOADED_REASONS.missingReference) return action;
@@ -261,6 +276,13 @@ function decideAbsent(situation: Situation, home: Pod): Action {
   if (pending || held) return NOTHING;
   return { do: 'create', home, pod: forgePod(home, context), notes: [...notes, ...otherwise(home, context)] };
 }
+
+/**
+ * A kubelet starts no container without the pod's volumes, while a missing environment holds up only the container that names it: another
+ * one may be what makes the object. A single container would wait over there, too, so it waits here.
+ */
+const holdsUp = ({ usage }: Reference, { spec }: Pod): boolean =>
+  usage !== 'environment' || (spec?.containers.length ?? 0) + (spec?.initContainers?.length ?? 0) === 1;
 
 /** What is not as its owner may expect, although the pod is made. */
 function otherwise(home: Pod, context: ForgeContext): Note[] {

@@ -13,12 +13,10 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { aboutPod, type EventType } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
-import type { LossBudget } from '../../lib/loss-budget.ts';
 import type { Pace } from '../../lib/pace.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
-import { lostStatus } from '../forge/ended-status.ts';
+import { isDisruption } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { refusedStatus, unshowableStatus } from '../forge/status.ts';
 import { homeLookups, homePace, statusCost } from '../home-paces.ts';
@@ -31,29 +29,25 @@ import { type Action, decide, type Note, type ReferenceState, type Situation } f
 import { Echoes } from './echoes.ts';
 import { Ending } from './ending.ts';
 import { HeldRequests } from './held-requests.ts';
+import { Losses, type LossesOptions } from './losses.ts';
 import { failureToTell, nameTaken, type Refusal, refusalOf, withPolicy } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
 import type { RoomRefusals } from './room-refusals.ts';
 import type { NodeIdentity } from './unmapped.ts';
 
-interface PodReconcilerOptions extends CommonParts {
+interface PodReconcilerOptions
+  extends CommonParts, Pick<LossesOptions, 'losses' | 'returnPatienceMs' | 'onBurst' | 'log'> {
   /** Of the virtual node, as it is now. */
   node: () => NodeIdentity;
   /** Undefined when the namespace is not offloaded. */
   context: (homeNamespace: string) => ForgeContext | undefined;
   references: (home: Pod) => ReferenceState;
-  losses: LossBudget;
   room: Pick<RoomRefusals, 'refused' | 'admitted'>;
   kept: Pick<KeptBodies, 'isKept' | 'keepMs' | 'release'>;
   /** That home pod has taken over the body of one that is gone. */
   onAdopted: (home: Pod) => void;
-  /** For how long a loss is not to be believed yet, because this cluster has been away; see HomeReturn. */
-  returnPatienceMs: () => number;
   /** Brings the pod of that key back into the queue. */
   look: (key: string) => void;
-  /** Many losses are being held back: to be shown to people. */
-  onBurst: (message: string) => void;
-  log: Logger;
 }
 
 /** A cache that a live read contradicted is listed again; until then the key waits this long. */
@@ -76,6 +70,7 @@ export class PodReconciler {
   readonly #heldRequests: HeldRequests;
   readonly #remotes: RemotePods;
   readonly #ending: Ending;
+  readonly #losses: Losses;
   readonly #echoes: Echoes;
   readonly #pace: Pace;
   readonly #collecting: Parameters<typeof collectRemote>[1];
@@ -87,12 +82,21 @@ export class PodReconciler {
     this.#heldRequests = new HeldRequests(options.clock);
     this.#remotes = new RemotePods(options.foreign);
     this.#collecting = { ...options, remotes: this.#remotes, lookups: homeLookups(options.clock) };
+    const found = {
+      remotes: this.#remotes,
+      reclaim: async (remote: Pod, namespace: string, signal: AbortSignal): Outcome =>
+        this.#reclaim(remote, options.tenants.of(namespace), signal),
+    };
     this.#ending = new Ending({
       ...options,
-      remotes: this.#remotes,
+      ...found,
       putStatus: async (...written) => this.#putStatus(...written),
-      reclaim: async (remote, namespace, signal) =>
-        this.#reclaim(remote, options.tenants.of(namespace), signal),
+    });
+    this.#losses = new Losses({
+      ...options,
+      ...found,
+      tell: (...told) => this.#tell(...told),
+      writeStatus: async (...written) => this.#writeStatus(...written),
     });
   }
 
@@ -168,10 +172,12 @@ export class PodReconciler {
       case 'refuse':
         return this.#refuse(action.home, action, signal);
       case 'confirmLost':
-        return this.#confirmLost(action, signal);
+        return this.#losses.confirm(action, signal);
       case 'deleteRemote':
         await this.#remotes.delete(action.remote, action.gracePeriodSeconds, signal);
         return DONE;
+      case 'letGo':
+        return this.#losses.letGo(action, signal);
       case 'collect':
         return collectRemote(action, this.#collecting, signal);
       case 'adopt':
@@ -294,8 +300,9 @@ export class PodReconciler {
     try {
       await this.#echoes.around(home, async () => {
         const written = await this.#putStatus(home, status, signal);
-        // The end of a pod may have to be carried across.
-        return written === undefined || isFinished(written) ? undefined : written;
+        // The end of a pod may have to be carried across, and one that is disrupted may have to go.
+        const isLast = written !== undefined && !isFinished(written) && !isDisrupted(written);
+        return isLast ? written : undefined;
       });
       return DONE;
     } catch (error) {
@@ -335,28 +342,6 @@ export class PodReconciler {
     return slowRetry(home, this.#options.clock);
   }
 
-  async #confirmLost(
-    { home, tenantNamespace }: Extract<Action, { do: 'confirmLost' }>,
-    signal: AbortSignal,
-  ): Outcome {
-    const { tenants, losses, returnPatienceMs, onBurst, clock, log } = this.#options;
-    const remote = await this.#remotes.live(tenantNamespace, home.metadata.name, signal);
-    if (remote?.metadata.labels?.[LABEL_HOME_UID] === home.metadata.uid) {
-      return this.#reclaim(remote, tenants.of(home.metadata.namespace ?? ''), signal);
-    }
-    const patienceMs = returnPatienceMs();
-    if (patienceMs > 0) return { requeueAfterMs: patienceMs };
-    const waitMs = losses.take(home.metadata.uid);
-    if (waitMs > 0) {
-      log.debug('many remote pods are gone at once: this home pod waits', { pod: podKey(home), waitMs });
-      onBurst('many remote pods are gone at once: their home pods are ended slowly, one in two seconds');
-      return { requeueAfterMs: waitMs };
-    }
-    const message = 'the pod was evicted or deleted in the foreign cluster';
-    this.#tell(home, OFFLOADED_REASONS.lost, message);
-    return this.#writeStatus(home, lostStatus(home, message, timestamp(clock.now())), signal);
-  }
-
   async #reclaim(remote: Pod, tenant: Tenant | undefined, signal: AbortSignal): Outcome {
     if (tenant === undefined) return DONE;
     await this.#remotes.reclaim(remote, tenant, signal);
@@ -370,6 +355,8 @@ const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false
 const isKnown = (tenant: Tenant | undefined, home: Pod | undefined): boolean =>
   tenant === undefined ||
   (home?.metadata.deletionTimestamp === undefined ? tenant.synced : tenant.pods.synced);
+
+const isDisrupted = ({ status }: Pod): boolean => status?.conditions?.some(isDisruption) === true;
 
 const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);

@@ -92,6 +92,36 @@ test.each([
   expect(last).toMatchObject([{ phase: 'Failed', containerStatuses: [{ state: { terminated } }] }]);
 });
 
+test('a pod that the foreign cluster is ending is deleted at home while its containers still run', async () => {
+  await world.start();
+  world.addPod('web');
+  await world.settled();
+  const { storage } = world.home;
+  const pod = storage.get('pods', 'shop/web');
+  if (pod === undefined) throw new Error('web is gone');
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'r', controller: true };
+  storage.update('pods', { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } });
+  await world.settled();
+  world.kubelet.holding = true;
+  const remote = world.foreign.storage.get('pods', 'tenant/web');
+  if (remote === undefined) throw new Error('its remote pod is gone');
+  const deletionTimestamp = new Date(world.clock.now() + 30_000).toISOString();
+  const going = { deletionTimestamp, deletionGracePeriodSeconds: 30 };
+  world.foreign.storage.update('pods', { ...remote, metadata: { ...remote.metadata, ...going } });
+  const isGoing = (): boolean => storage.get('pods', 'shop/web')?.metadata.deletionTimestamp !== undefined;
+  await world.until('it goes at home', isGoing);
+  expect(storage.get('pods', 'shop/web')?.metadata.deletionGracePeriodSeconds).toBe(30);
+  expect(world.status('web')).toMatchObject({
+    phase: 'Running',
+    conditions: expect.arrayContaining([
+      expect.objectContaining({ type: 'DisruptionTarget', reason: 'DeletionByForeignCluster' }),
+    ]),
+  });
+  expect(world.events.join()).toContain('so it ends here, too');
+  world.kubelet.release();
+  await world.until('gone at home', () => storage.get('pods', 'shop/web') === undefined);
+});
+
 test('a pod that a controller counts is ended before it is let go', async () => {
   await world.start();
   world.addPod('work');

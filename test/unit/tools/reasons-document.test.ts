@@ -24,6 +24,7 @@ const OF_KUBERNETES = [
   'ContainersNotInitialized',
   'ContainersNotReady',
   'CreateContainerConfigError',
+  'Deferred',
   'Infeasible',
   'PodFailed',
   'ReadinessGatesNotReady',

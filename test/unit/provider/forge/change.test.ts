@@ -93,6 +93,67 @@ test('what was refused is on record, and not asked for again in this generation'
   ).toBe('ephemeralcontainers');
 });
 
+const resized = 'resources';
+/** The remote pod after a change was recorded on it. */
+const recorded = (
+  home: Pod,
+  change: ReturnType<typeof nextChange>,
+  spec: Partial<NonNullable<Pod['spec']>> = {},
+): Pod => {
+  const { metadata } = (change?.patch ?? {}) as { metadata?: Partial<Pod['metadata']> };
+  return remotePod(home, { metadata: { annotations: metadata?.annotations ?? {} }, spec });
+};
+const small = { containers: [{ name: 'main', image: 'web:1' }] };
+
+test('what was refused stays on record when only a label changes', () => {
+  const home = next({ containers: big });
+  const remote = recorded(home, nextChange(home, body, CONTEXT, new Map([[resized, 'too large']])), small);
+  const labelled = next({ containers: big }, { labels: { a: '1' } });
+  const change = nextChange(labelled, remote, CONTEXT);
+  expect(change).toMatchObject({ what: 'metadata and spec', patch: { metadata: { labels: { a: '1' } } } });
+  expect(readApplied(recorded(labelled, change))?.refused).toEqual({ [resized]: 'too large' });
+});
+
+test('an image that was refused is asked for again in the next generation, also after a label in between', () => {
+  const home = next({ containers: [{ name: 'main', image: 'web:2' }] });
+  const refused = new Map([['metadata and spec', 'no such image']]);
+  let remote = recorded(home, nextChange(home, body, CONTEXT, refused), small);
+  expect(readApplied(remote)).toMatchObject({ images: { main: 'web:1' } });
+  const labelled = next({ containers: home.spec?.containers ?? [] }, { labels: { a: '1' } });
+  remote = recorded(labelled, nextChange(labelled, remote, CONTEXT), small);
+  const third = next(
+    { containers: home.spec?.containers ?? [], activeDeadlineSeconds: 60 },
+    { generation: 3 },
+  );
+  expect(nextChange(third, remote, CONTEXT)?.patch).toMatchObject({
+    spec: { containers: [{ name: 'main', image: 'web:2' }], activeDeadlineSeconds: 60 },
+  });
+});
+
+test('a resize that was refused for quota is asked for until there is room, then the record says so', () => {
+  const home = next({ containers: big });
+  const full = 'exceeded quota: tributary, requested: cpu=2';
+  const remote = recorded(home, nextChange(home, body, CONTEXT, new Map([[resized, full]])), small);
+  expect(nextChange(home, remote, CONTEXT)?.subresource).toBe('resize');
+  expect(nextChange(home, remote, CONTEXT, new Map([[resized, full]]))).toBeUndefined();
+  const there = { ...remote, spec: { ...remote.spec, containers: big } } as Pod;
+  const last = nextChange(home, there, CONTEXT);
+  expect(last?.what).toBe('annotations');
+  const done = recorded(home, last, { containers: big });
+  expect(readApplied(done)).not.toHaveProperty('refused');
+  expect(nextChange(home, done, CONTEXT)).toBeUndefined();
+});
+
+test('resources of the pod as a whole are resized, too', () => {
+  const resources = { requests: { cpu: '2' }, limits: { memory: '2Gi' } };
+  const home = next({ resources });
+  expect(nextChange(home, body, CONTEXT)).toMatchObject({
+    subresource: 'resize',
+    patch: { spec: { resources } },
+  });
+  expect(nextChange(home, remotePod(base, { spec: { resources } }), CONTEXT)?.subresource).toBeUndefined();
+});
+
 test('resources that the provider filled in are its own', () => {
   const filled = [{ name: 'main', image: 'web:1', resources: { requests: { cpu: '2', memory: '1Gi' } } }];
   expect(

@@ -159,6 +159,32 @@ describe('the status of the home pod', () => {
     expect(status.containerStatuses).toMatchObject([{ state: expected }]);
     expect(status.initContainerStatuses).toMatchObject([{ state: expected }]);
   });
+
+  const rule = (operator: string, values: number[]): object => ({
+    restartPolicy: 'Never',
+    restartPolicyRules: [{ action: 'Restart', exitCodes: { operator, values } }],
+  });
+  test.each<[string, object, boolean]>([
+    ['Always', { restartPolicy: 'Always' }, false],
+    ['OnFailure', { restartPolicy: 'OnFailure' }, false],
+    ['Never', { restartPolicy: 'Never' }, true],
+    ['a rule for its exit code', rule('In', [1, 7]), false],
+    ['a rule for others', rule('In', [2]), true],
+    ['a rule for all but others', rule('NotIn', [2]), false],
+  ])(
+    'a container of a pod that is never restarted has its own policy, %s: the end stands: %s',
+    (_what, own, stands) => {
+      const ended = container({ state: { terminated: { exitCode: 1 } }, ready: false });
+      const home = homePod({
+        spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'web:1', ...own }] },
+        status: { ...RUNNING, containerStatuses: [ended] },
+      });
+      const alive = { ...RUNNING, containerStatuses: [container()] };
+      const status = forgeStatus(home, body('{"count":1,"restarts":{}}', alive, home), CONTEXT, NOW);
+      const expected = stands ? { terminated: { exitCode: 1 } } : { running: { startedAt: NOW } };
+      expect(status.containerStatuses).toMatchObject([{ state: expected }]);
+    },
+  );
 });
 
 test.each(['OnFailure', 'Never'] as const)(

@@ -178,32 +178,6 @@ describe('observedGeneration', () => {
   });
 });
 
-describe('resources', () => {
-  const there = {
-    ...container,
-    allocatedResources: { cpu: '1', memory: '128Mi' },
-    resources: { requests: { cpu: '1', memory: '128Mi', 'a.com/gpu': '1' }, limits: { cpu: '2' } },
-  };
-  const shownOf = (resources: object): object | undefined => {
-    const home = homePod({ spec: { containers: [{ name: 'main', image: 'web:1', resources }] } });
-    return shown(home, { ...RUNNING, containerStatuses: [there] }).containerStatuses?.[0];
-  };
-
-  test('requests that the provider’s defaults have set are not the pod’s', () => {
-    expect(shownOf({ requests: { cpu: '1' } })).toMatchObject({
-      allocatedResources: { cpu: '1' },
-      resources: { requests: { cpu: '1', 'a.com/gpu': '1' }, limits: { cpu: '2' } },
-    });
-    expect(shownOf({})).not.toHaveProperty('allocatedResources');
-  });
-
-  test('requests that a limit implies are', () => {
-    expect(shownOf({ limits: { memory: '128Mi' } })).toMatchObject({
-      allocatedResources: { memory: '128Mi' },
-    });
-  });
-});
-
 describe('hostile', () => {
   const hostile = (status: unknown): PodStatus => shown(homePod(), status as PodStatus);
 

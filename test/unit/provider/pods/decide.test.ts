@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/wire.ts';
 import { forgeStatus, refusedStatus } from '../../../../src/provider/forge/status.ts';
-import { withAcceptance } from '../../../../src/provider/forge/waiting-status.ts';
 import type { Action, Situation } from '../../../../src/provider/pods/decide.ts';
 import { decide } from '../../../../src/provider/pods/decide.ts';
 import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from '../support/pods.ts';
@@ -15,10 +14,6 @@ const done = homePod({ status: { ...RUNNING, phase: 'Succeeded' } });
 const body = remotePod(fresh, { status: RUNNING });
 const shown = homePod({ status: forgeStatus(fresh, body, CONTEXT, NOW) });
 const others = remotePod(homePod({ metadata: { uid: 'an-earlier-one' } }), { status: RUNNING });
-const missing = { kind: 'Secret', name: 'key', optional: false, usage: 'volume', user: 'keys' } as const;
-const NOTE = { reason: 'MandatorySecretNotFound', message: 'secret "key" not found' } as const;
-const wants = { reason: 'MissingReference', message: 'secret "key" not found' } as const;
-const waiting = homePod({ status: withAcceptance(fresh, refusedStatus(fresh, wants, NOW), CONTEXT, NOW) });
 const daemon = homePod({
   metadata: {
     ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true }],
@@ -64,54 +59,6 @@ const ROWS: Row[] = [
   ],
   ['a new pod, out of contact', { home: fresh, contact: false }, { do: 'nothing' }],
   ['a new pod, refused a moment ago', { home: fresh, held: true }, { do: 'nothing' }],
-  [
-    'a new pod whose Secret is on its way',
-    { home: fresh, references: { missing: [], refused: [], pending: true, notes: [] } },
-    { do: 'nothing' },
-  ],
-  [
-    'a new pod whose Secret does not exist',
-    { home: fresh, references: { missing: [missing], refused: [], pending: true, notes: [NOTE] } },
-    {
-      do: 'refuse',
-      reason: 'MissingReference',
-      message: 'MountVolume.SetUp failed for volume "keys": secret "key" not found',
-      status: { hostIP: '192.0.2.1', startTime: NOW },
-      notes: [NOTE],
-    },
-  ],
-  ['a pod that has waited for a Secret, which is there', { home: waiting }, { do: 'create' }],
-  [
-    'a pod that has waited for a Secret, and is now refused',
-    {
-      home: waiting,
-      references: {
-        missing: [],
-        refused: [{ reason: 'ExceededQuota', message: 'full' }],
-        pending: true,
-        notes: [],
-      },
-    },
-    { do: 'refuse', reason: 'ExceededQuota', status: expect.not.objectContaining({ startTime: NOW }) },
-  ],
-  [
-    'a pod that has waited for a Secret, in a namespace unknown',
-    { home: waiting, context: undefined },
-    { do: 'refuse', reason: 'NamespaceNotOffloaded' },
-  ],
-  [
-    'a new pod whose Secret the provider refuses',
-    {
-      home: fresh,
-      references: {
-        missing: [],
-        refused: [{ reason: 'ExceededQuota', message: 'full' }],
-        pending: true,
-        notes: [NOTE],
-      },
-    },
-    { do: 'refuse', reason: 'ExceededQuota', message: 'full' },
-  ],
   [
     'a new pod in a namespace unknown',
     { home: fresh, context: undefined },
