@@ -107,7 +107,7 @@ async function servedPort({ client, signal }: Session): Promise<string> {
 function switchingOn({ labels = {}, annotations = {} }: KubeObject['metadata']): string {
   const release = releaseOf(annotations);
   if (release !== undefined) {
-    return `helm upgrade ${release.name} CHART --namespace ${release.namespace} --reuse-values --set dashboard=true`;
+    return `with Helm 3.14 or newer, helm upgrade ${release.name} CHART --namespace ${release.namespace} --reset-then-reuse-values --set dashboard=true`;
   }
   if (labels[LABEL_INSTALLATION] !== undefined) return 'tributary upgrade --dashboard true';
   return 'apply the manifests of the role cluster again, with --dashboard on';

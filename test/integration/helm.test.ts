@@ -217,7 +217,7 @@ describe('on a real API server', () => {
     const set = ['--set', `image=${IMAGE}`, '--set', 'clusterName=rome'];
     expect(await onCluster('install', 'tributary', CHART, ...set)).toContain('under the name rome');
     expect(await replicas()).toBe(1);
-    await onCluster('upgrade', 'tributary', CHART, '--reuse-values', '--set', 'gatewayReplicas=2');
+    await onCluster('upgrade', 'tributary', CHART, '--reset-then-reuse-values', '--set', 'gatewayReplicas=2');
     expect(await replicas()).toBe(2);
     await onCluster('rollback', 'tributary', '1');
     expect(await replicas()).toBe(1);

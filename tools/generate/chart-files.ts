@@ -128,9 +128,9 @@ const NOTES = `Tributary is being started in this cluster, under the name {{ .Va
   tributary dashboard                        # all of it on a page
 {{- else }}
 
-For a page that shows all of it, with tributary dashboard:
+For a page that shows all of it, with tributary dashboard (this needs Helm 3.14 or newer):
 
-  helm upgrade {{ .Release.Name }} CHART --namespace {{ .Release.Namespace }} --reuse-values --set dashboard=true
+  helm upgrade {{ .Release.Name }} CHART --namespace {{ .Release.Namespace }} --reset-then-reuse-values --set dashboard=true
 {{- end }}
 
 {{- if and (eq .Values.peeringService "ClusterIP") (not .Values.advertise) }}
@@ -138,7 +138,8 @@ For a page that shows all of it, with tributary dashboard:
 Other clusters cannot dial this one (peeringService is ClusterIP). It can peer with those that can be dialled.
 {{- end }}
 
-Nothing is lent before a SharingPolicy says so, and nothing is borrowed before an AcceptancePolicy does.
+Nothing is lent before a SharingPolicy says so, and nothing is borrowed before an AcceptancePolicy or a person does (tributary peer
+sets outgoing: Enabled).
 
 To remove it:
 

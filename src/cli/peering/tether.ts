@@ -41,11 +41,27 @@ export const tetherCommand: Command = clusterCommand({
   arguments: [{ name: 'CLUSTER', text: 'name or ClusterID of the other cluster', names: 'foreignclusters' }],
   options: {
     token: { value: 'TOKEN', text: 'join token of the other cluster; - reads it from standard input' },
-    evict: { text: 'end the pods that run here' },
+    evict: {
+      text: 'pods that ran here before leave, as their budgets permit; otherwise they stay until they end',
+    },
     'lost-after': { value: 'DURATION', text: 'contact counts as lost after this time', fallback: '5m' },
-    'after-loss': { value: 'WHAT', text: 'then', choices: AFTER_LOSS, fallback: 'Retether' },
-    'when-lost': { value: 'WHAT', text: 'what its pods do', choices: WHEN_LOST, fallback: 'Stay' },
-    'keep-for': { value: 'DURATION', text: 'how long they may run on', fallback: '1d' },
+    'after-loss': {
+      value: 'WHAT',
+      text: 'what happens once the other cluster is back',
+      choices: AFTER_LOSS,
+      fallback: 'Retether',
+    },
+    'when-lost': {
+      value: 'WHAT',
+      text: 'what becomes of forwarded pods without contact',
+      choices: WHEN_LOST,
+      fallback: 'Stay',
+    },
+    'keep-for': {
+      value: 'DURATION',
+      text: 'how long pods of the other cluster go on here after the end or without contact',
+      fallback: '1d',
+    },
     timeout: { value: 'DURATION', text: 'how long to wait', fallback: '120s' },
   },
   examples: [{ line: 'tributary tether company', does: 'Let the cluster "company" decide' }],

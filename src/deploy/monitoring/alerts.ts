@@ -16,6 +16,11 @@ export interface Alert {
   readonly steps: readonly string[];
 }
 
+/** By the failure policies of our webhooks (src/offloading/admission/webhook.ts, src/hosting/guests). */
+const REFUSED_WITHOUT_WEBHOOK =
+  'new pods of namespaces with the strategy `Remote` are refused, and so is what peers make or change here. ' +
+  'Other pods are let in as they are, without what would send them abroad.';
+
 const connected = 'tributary_peering_connected';
 const established = 'max by (peer) (tributary_peering_phase{phase="Established"})';
 
@@ -26,7 +31,8 @@ const PEERINGS: Readonly<Record<string, Alert>> = {
     for: '5m',
     summary: 'no process with the role cluster shows metrics',
     means:
-      'Pods that run abroad run on, but nothing is agreed on, renewed or taken back. Pods of offloaded namespaces are not let in while the webhook is away.',
+      'Pods that run abroad run on, but nothing is agreed on, renewed or taken back. ' +
+      `While the webhook is away, ${REFUSED_WITHOUT_WEBHOOK}`,
     steps: [
       '`kubectl -n tributary-system get pods` shows whether the role runs, `kubectl -n tributary-system logs deployment/tributary-cluster` why it does not.',
       'If it runs, Prometheus does not find it: look at the targets of the PodMonitor `tributary`.',
@@ -167,7 +173,7 @@ const PROCESSES: Readonly<Record<string, Alert>> = {
     expr: 'sum(rate(tributary_webhook_requests_total{outcome="error"}[5m])) > 0',
     for: '5m',
     summary: 'the admission webhook answers with errors',
-    means: 'Pods of offloaded namespaces, or those of guests, are not let in.',
+    means: `Where it fails, ${REFUSED_WITHOUT_WEBHOOK}`,
     steps: [
       '`kubectl -n tributary-system logs deployment/tributary-cluster` names the request and the error.',
     ],

@@ -91,7 +91,7 @@ function forgeIngress(source: Ingress, context: MirrorContext): Forged<Ingress> 
   const { ingressClasses } = context;
   // hasOwn, since a class may be called `constructor`.
   const foreignClass = Object.hasOwn(ingressClasses, homeClass) ? ingressClasses[homeClass] : undefined;
-  if (foreignClass === undefined) return { leftOut: notMapped(homeClass) };
+  if (foreignClass === undefined) return { leftOut: notMapped(homeClass, context) };
   const { defaultBackend, rules = [], tls } = source.spec ?? {};
   const foreignKind = backendsOf(source.spec ?? {}).find(({ resource }) => resource !== undefined)?.resource;
   if (foreignKind !== undefined) {
@@ -126,12 +126,18 @@ const harmless = (annotations: Record<string, string> = {}): Record<string, stri
     ),
   );
 
-function notMapped(homeClass: string): NonNullable<Forged<Ingress>['leftOut']> {
+function notMapped(
+  homeClass: string,
+  { virtualNode }: MirrorContext,
+): NonNullable<Forged<Ingress>['leftOut']> {
   const [what, key] =
     homeClass === '' ? ['it names no class', '""'] : [`its class is "${homeClass}"`, `"${homeClass}"`];
   return {
     reason: INGRESS_REASONS.classNotMapped,
-    message: `${what}, and nobody has said which class that is in the foreign cluster: name ${key} under spec.ingressClasses of the VirtualNode`,
+    // Role `cluster` writes the field of the VirtualNode of a peering.
+    message:
+      `${what}, and nobody has said which class that is in the cluster of virtual node ${virtualNode}: ` +
+      `name ${key} under ingressClasses of the AcceptancePolicy (of the VirtualNode, if it was made by hand)`,
   };
 }
 

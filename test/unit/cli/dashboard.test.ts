@@ -41,7 +41,7 @@ test.each([
         'meta.helm.sh/release-namespace': 'kube-system',
       },
     },
-    'helm upgrade ours CHART --namespace kube-system --reuse-values --set dashboard=true',
+    'with Helm 3.14 or newer, helm upgrade ours CHART --namespace kube-system --reset-then-reuse-values --set dashboard=true',
   ],
 ])(
   'where it is off and the roles were installed %s, it says how to switch it on',

@@ -82,7 +82,7 @@ describe('classes', () => {
     expect(forged?.object).toBeUndefined();
     expect(forged?.leftOut).toMatchObject({
       reason: 'IngressClassNotMapped',
-      message: expect.stringContaining(`name "${name}" under spec.ingressClasses`),
+      message: expect.stringContaining(`name "${name}" under ingressClasses of the AcceptancePolicy`),
     });
   });
 

@@ -331,6 +331,19 @@ describe('Ingresses', () => {
     expect(there('secrets', 'other')).toBeUndefined();
   });
 
+  test('one that says so stays home with its certificate, whatever its class', async () => {
+    world.home.seed(secrets, { metadata: { namespace: 'shop', name: 'cert' }, data: {} });
+    setNode(() => ({ ingressClasses: { nginx: 'nginx' } }));
+    const { metadata } = addIngress('web', 'nginx');
+    await world.start();
+    const both = (): boolean[] =>
+      [there(INGRESSES, 'web'), there('secrets', 'cert')].map((copy) => copy !== undefined);
+    await world.until('both are there', () => both().every(Boolean));
+    const annotations = { 'tributary.dev/reflect': 'false' };
+    changeHome(INGRESSES, 'web', { metadata: { ...metadata, annotations } });
+    await world.until('both are home', () => !both().some(Boolean));
+  });
+
   test('a provider that does not let them in is told of only where there are some', async () => {
     world.foreign.fault({ match: ({ path }) => path.includes('ingresses'), times: Infinity, status: 403 });
     world.addPod('p');
