@@ -84,11 +84,8 @@ test('a pod of the same name made at once gets a body of its own', async () => {
   expect(remote?.metadata.labels?.['tributary.dev/home-uid']).toBe(second.metadata.uid);
 });
 
-test('a pod that a drain evicts over there ends at home as evicted, and is replaced', async () => {
-  await world.home.create(
-    deploymentPath('deletion'),
-    aDeployment('moving', 1, 'trap "exit 1" TERM; while :; do sleep 1 & wait $!; done'),
-  );
+test('a pod that a drain evicts over there goes at home at once, and is replaced while its containers end', async () => {
+  await world.home.create(deploymentPath('deletion'), aDeployment('moving', 1, STUBBORN));
   await world.ask(['rollout', 'status', 'deployment/moving', '--timeout=60s'], { timeoutMs: 70_000 });
   const [evicted] = await world.home.pods('deletion', 'app=moving');
   const name = evicted?.metadata.name ?? '';
@@ -96,19 +93,27 @@ test('a pod that a drain evicts over there ends at home as evicted, and is repla
     apiVersion: 'policy/v1',
     kind: 'Eviction',
     metadata: { name, namespace: world.tenant },
+    deleteOptions: { gracePeriodSeconds: 600 },
   });
-  const ended = await world.untilPod(
+  const going = await world.untilPod(
     name,
-    'has failed',
-    ({ status }) => status?.phase === 'Failed' || status?.phase === 'Succeeded',
+    'is being deleted',
+    ({ metadata }) => metadata.deletionTimestamp !== undefined,
   );
-  expect(ended.status?.phase).toBe('Failed');
-  expect(conditionOf(ended, 'DisruptionTarget')?.status).toBe('True');
+  expect(going.metadata.deletionGracePeriodSeconds).toBe(600);
+  expect(going.status?.phase).toBe('Running');
+  expect(conditionOf(going, 'DisruptionTarget')).toMatchObject({
+    status: 'True',
+    reason: 'EvictionByEvictionAPI',
+  });
   await until('another pod in its place', async () =>
     (await world.home.pods('deletion', 'app=moving')).some(
       (pod) => pod.metadata.name !== name && isReady(pod),
     ),
   );
+  expect((await world.remote(name))?.metadata.deletionTimestamp).toBeDefined();
+  await world.foreign.remove(podPath(world.tenant, name), { gracePeriodSeconds: 0 });
+  await world.untilGone(name);
 });
 
 test('a remote pod deleted over there ends the home pod, and is not made again', async () => {
