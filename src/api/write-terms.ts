@@ -10,7 +10,8 @@ export interface WriteTerms {
 
 /**
  * What holds where nobody says otherwise. An etcd of default size (2 GiB) keeps what was written in the last five to ten minutes,
- * and all that is there. A quarter of it is 512 MiB: 4,000 objects of 128 KiB, or all peers' writes in ten minutes (420 MiB).
+ * and all that is there. A quarter of it is 512 MiB: 4,000 objects of 128 KiB, or all peers' writes in ten minutes (420 MiB). What we make of
+ * a peer's objects comes on top: 64 MiB of EndpointSlices and 64 MiB of NetworkPolicies at most, and its journal while its home is away.
  */
 export const DEFAULT_WRITES: Readonly<Required<WriteTerms>> = {
   objectKiB: 128,

@@ -7,6 +7,7 @@ import { type Component, subscribing } from '../../lib/lifecycle.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { isFenced } from '../annotations.ts';
 import type { HostingParts } from '../parts.ts';
+import { type ByteRate, PeerWrites } from '../peer-writes.ts';
 import { deleteJournals } from './journal-store.ts';
 import { LABEL_JOURNAL } from './journal.ts';
 import { Mutex } from './mutex.ts';
@@ -26,6 +27,12 @@ const REPORT_MS = 2000;
  * and a pause gives a person time to look.
  */
 const PACE = { burst: 20, perSecond: 0.5 };
+
+/**
+ * A change of one small pod makes a Secret of up to 700 KiB be stored whole. The journal of a peer is up to 64 MiB of pods, mostly
+ * packed to a fifth: it is stored at once when its home goes away, and then as its pods change.
+ */
+const JOURNAL_WRITES: ByteRate = { burstMiB: 24, mibPerMinute: 2 };
 
 interface GuardianOptions extends HostingParts {
   /** How many bytes of memory the pods of one peer may take. */
@@ -52,6 +59,8 @@ export class Guardian {
   readonly #controller: Controller;
   readonly #shared = new Map<string, Shared>();
   readonly #bulkMutex = new Mutex();
+  /** It outlives absences, so that a home that comes and goes begins no new budget. */
+  readonly #writes: PeerWrites;
   /** By namespace. */
   readonly #watches = new Map<string, { peer: string; watch: TenantWatch }>();
   /** Reconciliations that are under way begin no watch any more. */
@@ -61,6 +70,7 @@ export class Guardian {
     this.#options = options;
     const { caches, clock, metrics, random } = options;
     const log = options.log.named('guardian');
+    this.#writes = new PeerWrites({ clock, ...JOURNAL_WRITES });
     this.#presence = new Presence(options);
     this.#reporter = new Reporter({ ...options, log });
     this.#journals = caches.of(secrets, {
@@ -176,6 +186,7 @@ export class Guardian {
       since,
       ...this.#sharedOf(peer),
       bulkMutex: this.#bulkMutex,
+      writes: this.#writes,
       current: () => {
         const current = this.#presence.namespace(name);
         return current?.metadata.deletionTimestamp === undefined ? current : undefined;

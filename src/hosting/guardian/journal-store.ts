@@ -5,6 +5,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import type { Logger } from '../../lib/log.ts';
+import { type PeerWrites, versionBytes } from '../peer-writes.ts';
 import type { JournalEntry } from './journal-entry.ts';
 import {
   isOf,
@@ -33,6 +34,8 @@ interface JournalStoreOptions {
   memory: Pick<PodMemory, 'hold' | 'letGo'>;
   /** Held while a shard is packed or unpacked, and so twice in memory. */
   mutex: Mutex;
+  /** How much is written for each peer. */
+  writes: PeerWrites;
 }
 
 /** A Secret has up to a megabyte. */
@@ -56,6 +59,11 @@ export class JournalStore {
 
   constructor(options: JournalStoreOptions) {
     this.#options = options;
+  }
+
+  /** Whether no shard waits to be stored for the first time. */
+  get isBegun(): boolean {
+    return [...this.#dirty].every((shard) => this.#stored.has(shard));
   }
 
   /** Since when the home is away, as the journal says; undefined where there is no journal. */
@@ -181,26 +189,29 @@ export class JournalStore {
     if (this.#head !== undefined) this.#dirty.add(shardOf(homeUid, this.#head.shards));
   }
 
-  /** `mayWrite` is asked before each write. Throws Conflict where somebody else has written the journal: then load it again. */
-  async write(mayWrite: () => boolean, signal: AbortSignal): Promise<void> {
+  /**
+   * `mayWrite` is asked before each write. Returns after how many milliseconds to call again for shards that wait for their turn;
+   * Infinity where none does. Throws Conflict where somebody else has written the journal: then load it again.
+   */
+  async write(mayWrite: () => boolean, signal: AbortSignal): Promise<number> {
     const head = this.#head;
-    if (head === undefined || this.#dirty.size === 0) return;
-    const shares = new Map<number, JournalEntry[]>();
-    for (const entry of this.#entries.values()) {
-      const at = shardOf(entry.homeUid, head.shards);
-      if (!this.#dirty.has(at)) continue;
-      const share = shares.get(at);
-      if (share === undefined) shares.set(at, [entry]);
-      else share.push(entry);
-    }
-    for (const shard of Array.from(this.#dirty)) {
+    if (head === undefined) return Infinity;
+    const { due, waitMs } = this.#due(head);
+    const shares = this.#shares(head, due);
+    let nextMs = waitMs;
+    for (const shard of due) {
       const entries = (shares.get(shard) ?? []).filter(({ name }) => this.#entries.has(name));
       // While this is written, other entries may be dropped.
       this.#dirty.delete(shard);
       let isDone = false;
       try {
         const draft = await this.#forge({ ...head, shard, entries }, signal);
-        if (!mayWrite()) return;
+        if (!mayWrite()) return nextMs;
+        const turnMs = draft === undefined ? 0 : this.#turn(head, shard, draft);
+        if (turnMs > 0) {
+          nextMs = Math.min(nextMs, turnMs);
+          continue;
+        }
         if (draft !== undefined)
           this.#stored.set(shard, withoutData(await this.#store(shard, draft, signal)));
         isDone = true;
@@ -208,6 +219,33 @@ export class JournalStore {
         if (!isDone) this.#dirty.add(shard);
       }
     }
+    return nextMs;
+  }
+
+  /** Which shards are to be packed now, those first that were never stored; and when the next one of the others has its turn. */
+  #due(head: JournalHead): { due: number[]; waitMs: number } {
+    const { peer, writes } = this.#options;
+    let waitMs = Infinity;
+    const due = [...this.#dirty].filter((shard) => {
+      const turnMs = writes.untilTurn(peer, journalName(head.namespace, shard));
+      if (turnMs > 0) waitMs = Math.min(waitMs, turnMs);
+      return turnMs === 0;
+    });
+    const isFirst = (shard: number): number => (this.#stored.has(shard) ? 0 : 1);
+    return { due: due.toSorted((one, other) => isFirst(other) - isFirst(one)), waitMs };
+  }
+
+  /** What belongs into these shards. */
+  #shares(head: JournalHead, due: readonly number[]): Map<number, JournalEntry[]> {
+    const shares = new Map<number, JournalEntry[]>(due.map((shard) => [shard, []]));
+    if (due.length === 0) return shares;
+    for (const entry of this.#entries.values()) shares.get(shardOf(entry.homeUid, head.shards))?.push(entry);
+    return shares;
+  }
+
+  #turn({ namespace }: JournalHead, shard: number, draft: Draft<Secret>): number {
+    const { peer, writes } = this.#options;
+    return writes.turn(peer, journalName(namespace, shard), versionBytes(draft));
   }
 
   /** Undefined where the shard has grown too large; what was stored before stays. */

@@ -12,6 +12,7 @@ import { hasCode, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import type { HostingParts } from '../parts.ts';
+import type { PeerWrites } from '../peer-writes.ts';
 import { type JournalEntry, entryOf, entryOfVanished, isResultPod, recreatedOf } from './journal-entry.ts';
 import { JournalStore } from './journal-store.ts';
 import type { Mutex } from './mutex.ts';
@@ -58,6 +59,8 @@ interface TenantWatchOptions extends Omit<HostingParts, 'caches'> {
   listMutex: Mutex;
   /** Held, over all peers, while a page or a shard is in memory in addition. */
   bulkMutex: Mutex;
+  /** Of journals, over all peers. */
+  writes: PeerWrites;
   changed: () => void;
 }
 
@@ -123,15 +126,7 @@ export class TenantWatch {
       type: pods,
       list: { namespace: name, labelSelector: LABEL_HOME_UID },
     });
-    this.#store = new JournalStore({
-      client,
-      log,
-      peer,
-      namespace,
-      marks: options.marks,
-      memory,
-      mutex: bulkMutex,
-    });
+    this.#store = new JournalStore({ ...options, log, mutex: bulkMutex });
     this.#logs = new LogReader({ client, clock, log, namespace: name, kept: keptLogs });
     this.#rounds = new Rounds({
       ...options,
@@ -269,11 +264,12 @@ export class TenantWatch {
       if (leftMs <= 0) return await this.#end(signal);
       const noted = await this.#note();
       this.#logs.look(this.#withLogs(), this.#abort.signal);
-      await this.#store.write(isAway, signal);
-      this.#forget(noted);
-      const waitMs = Math.min(LONGEST_WAIT_MS, leftMs, await this.#rounds.round(signal));
-      await this.#store.write(isAway, signal);
-      return { requeueAfterMs: waitMs };
+      const beforeMs = await this.#store.write(isAway, signal);
+      if (beforeMs === Infinity) this.#forget(noted);
+      // A pod that was never written down is missed by nobody when this process ends.
+      const roundMs = this.#store.isBegun ? await this.#rounds.round(signal) : beforeMs;
+      const turnMs = await this.#store.write(isAway, signal);
+      return { requeueAfterMs: Math.min(LONGEST_WAIT_MS, leftMs, roundMs, turnMs) };
     } catch (error) {
       // Another guardian may have written meanwhile: what is stored counts.
       this.#isLoaded = false;

@@ -14,8 +14,15 @@ import {
 } from '../../api/guest-network-policy.ts';
 import { APP_NAME, LABEL_APP_NAME, MAX_LABEL_LENGTH } from '../../api/manifest.ts';
 import { LABEL_NAMESPACE_NAME, LABEL_PEER } from '../../api/names.ts';
-import type { IpBlock, NetworkPolicySpec, PolicyPeer, PolicyPort } from '../../api/network-policy.ts';
+import type {
+  IpBlock,
+  NetworkPolicy,
+  NetworkPolicySpec,
+  PolicyPeer,
+  PolicyPort,
+} from '../../api/network-policy.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
+import { deepEqual, jsonContains } from '../../lib/equality.ts';
 import { contains, formatPrefix, overlaps, type Prefix, prefixesOf, tryPrefix } from '../../lib/prefix.ts';
 import {
   DNS_PORTS,
@@ -64,7 +71,7 @@ interface Room {
   /** Bytes of rules that are written. */
   bytes: number;
 }
-const ROOM: Readonly<Room> = { comparisons: 100_000, bytes: 256 * 1024 };
+const ROOM: Readonly<Room> = { comparisons: 300_000, bytes: 256 * 1024 };
 
 interface Work extends GuestPolicyFacts {
   room: Room;
@@ -122,6 +129,14 @@ export function forgeGuestPolicy(asked: GuestNetworkPolicy, facts: GuestPolicyFa
     },
   };
   return { policy, closed };
+}
+
+/** Whether a policy as it is there has a rule, or selects pods, that it is not to have. */
+export function opensMore({ spec }: NetworkPolicy, { spec: next = {} }: NetworkPolicyManifest): boolean {
+  const isOpenIn = (rules: readonly object[] | undefined, those: readonly object[] | undefined): boolean =>
+    (rules ?? []).some((rule) => !(those ?? []).some((other) => jsonContains(rule, other)));
+  if (!deepEqual(spec?.podSelector, next.podSelector)) return true;
+  return isOpenIn(spec?.ingress, next.ingress) || isOpenIn(spec?.egress, next.egress);
 }
 
 type Tell = (why: string) => unknown;
@@ -217,13 +232,16 @@ function peersOf(
   if (within === undefined) return [{ ipBlock }];
   const { room } = work;
   room.comparisons -= within.length * (1 + (ipBlock.except ?? []).length);
+  const ranges = room.comparisons < 0 ? [] : rangesOf({ ipBlock });
+  const found = ranges.flatMap((range) => within.flatMap((bound) => overlapOf(range, bound)));
+  for (const { bound } of found) room.comparisons -= bound.excepts.length;
   if (room.comparisons < 0) {
     tell('the policy names too many ranges');
     return [];
   }
-  const found = rangesOf({ ipBlock }).flatMap((range) => within.flatMap((bound) => both(range, bound)));
-  if (found.length === 0) tell(`${ipBlock.cidr} is closed to pods of peers`);
-  return found.map((block) => ({ ipBlock: block }));
+  const blocks = found.flatMap(both);
+  if (blocks.length === 0) tell(`${ipBlock.cidr} is closed to pods of peers`);
+  return blocks.map((block) => ({ ipBlock: block }));
 }
 
 /** What is of the home may be outside, too, and a peer may say things twice. */
@@ -257,9 +275,16 @@ function rangesOf({ ipBlock }: Pick<PolicyPeer, 'ipBlock'>): Range[] {
   return prefix === undefined ? [] : [{ prefix, excepts: prefixesOf(ipBlock?.except ?? []) }];
 }
 
+interface Overlap {
+  range: Range;
+  bound: Range;
+}
+
+const overlapOf = (range: Range, bound: Range): Overlap[] =>
+  overlaps(range.prefix, bound.prefix) ? [{ range, bound }] : [];
+
 /** What is in both. */
-function both(one: Range, other: Range): IpBlock[] {
-  if (!overlaps(one.prefix, other.prefix)) return [];
+function both({ range: one, bound: other }: Overlap): IpBlock[] {
   const inner = one.prefix.length >= other.prefix.length ? one.prefix : other.prefix;
   const excepts = [...one.excepts, ...other.excepts];
   if (excepts.some((it) => contains(it, inner))) return [];

@@ -7,14 +7,18 @@ import {
 import { ownAddresses } from '../../api/pod.ts';
 import { endpointSlices, namespaces, pods } from '../../api/resources.ts';
 import { LABEL_TENANCY, peerOf, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
-import type { EndpointSlice, Namespace, Pod } from '../../api/wire.ts';
+import type { Draft, EndpointSlice, Namespace, Pod } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { keyOf, refOf } from '../../kube/store.ts';
 import { deleteByUid } from '../../kube/write.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { HostingParts } from '../parts.ts';
+import { type ByteRate, PeerWrites, versionBytes } from '../peer-writes.ts';
+import { StandingBytes } from '../standing-bytes.ts';
 import {
+  losesEndpoints,
   mendedNative,
   nativeSliceName,
   nativesOf,
@@ -23,13 +27,29 @@ import {
   slimGuest,
 } from './native-slices.ts';
 
-type NativeEndpointsOptions = Omit<HostingParts, 'events' | 'random'>;
+interface NativeEndpointsOptions extends Omit<HostingParts, 'events' | 'random'> {
+  rate?: ByteRate;
+  /** Of all slices that are made for one peer. */
+  mostBytes?: number;
+}
 
 /** A pod may come a moment after the slice that names it, and go a moment before: nobody needs to be told of that. */
 export const TELL_AFTER_MS = 15_000;
 
+/** How long a slice may wait for its turn while it names an address that is no longer that of its pod; then it goes until its turn. */
+export const WITHDRAWN_WITHIN_MS = 30_000;
+/**
+ * One pod can be in thousands of slices, each of which is written whole. A slice of 100 endpoints has some 20 KiB, and of each only one write
+ * waits: while 1,000 pods behind ten of them are replaced, the last change waits for two seconds at most. Slices of 3 MiB in all wait for less
+ * than WITHDRAWN_WITHIN_MS, also when nothing is left of the burst.
+ */
+const NATIVE_WRITES: ByteRate = { burstMiB: 24, mibPerMinute: 6 };
+/** Of all slices that are made for one peer: some 300,000 endpoints. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
 const BY_ADDRESS = 'address';
 const BY_SOURCE = 'source';
+const BY_PEER = 'peer';
 const CONCURRENCY = 4;
 
 /**
@@ -55,13 +75,18 @@ export class NativeEndpoints implements Component {
   readonly #running: Promise<unknown>[] = [];
   /** By key of a peer's slice: since when addresses in it have no pod, monotonic ms. */
   readonly #withoutSince = new Map<string, number>();
+  readonly #writes: PeerWrites;
+  readonly #standing: StandingBytes;
   #followsPods = false;
 
   constructor(options: NativeEndpointsOptions) {
     this.#options = options;
-    const { caches, clock, metrics } = options;
+    const { caches, clock, metrics, rate = NATIVE_WRITES, mostBytes = MOST_BYTES } = options;
+    this.#writes = new PeerWrites({ clock, ...rate });
+    this.#standing = new StandingBytes(mostBytes);
     this.#namespaces = caches.of(namespaces, {
       only: ({ metadata }) => metadata.labels?.[LABEL_TENANCY] === TENANCY_CONTRACT,
+      indexes: { [BY_PEER]: (namespace) => [peerOf(namespace)] },
     });
     this.#sources = caches.of(endpointSlices, {
       list: { labelSelector: `${LABEL_SLICE_MANAGED_BY}=${SLICE_MANAGER}` },
@@ -96,7 +121,8 @@ export class NativeEndpoints implements Component {
       }
     });
     this.#sources.onChange((key) => this.#controller.add(key));
-    this.#made.onChange((_key, current, previous) => {
+    this.#made.onChange((key, current, previous) => {
+      this.#standing.note(key, current);
       for (const slice of [current, previous]) if (slice) this.#controller.add(sourceOf(slice));
     });
     this.#pods.onChange((_key, current, previous) => {
@@ -149,18 +175,46 @@ export class NativeEndpoints implements Component {
       this.#followsPods = true;
       return {};
     }
-    const { slice, without } = resolveNatives(source, (address) => this.#podAt(address, peerOf(tenant)));
+    const peer = peerOf(tenant);
+    const { slice, without } = resolveNatives(source, (address) => this.#podAt(address, peer));
     const name = nativeSliceName(source);
     const isOld = ({ metadata }: EndpointSlice): boolean => slice === undefined || metadata.name !== name;
     await this.#remove(made.filter(isOld), signal);
-    if (slice !== undefined) {
-      const current = made.find(({ metadata }) => metadata.name === name);
-      const mended = current && mendedNative(current, slice);
-      const { client } = this.#options;
-      if (current === undefined) await client.create(endpointSlices, slice, { signal });
-      else if (mended !== undefined) await client.replace(endpointSlices, mended, { signal });
+    const current = made.find((it) => !isOld(it));
+    const waitMs = slice === undefined ? 0 : await this.#put(peer, { key, slice, current, signal });
+    const said = await this.#say(key, source, { without, signal });
+    return waitMs === 0 ? said : { requeueAfterMs: Math.min(waitMs, said.requeueAfterMs ?? Infinity) };
+  }
+
+  /** Returns how long it has to wait for its turn, milliseconds; 0: it is as it should be. */
+  async #put(peer: string, { key, slice, current, signal }: Putting): Promise<number> {
+    const { client } = this.#options;
+    const mended = current && mendedNative(current, slice);
+    if (current !== undefined && mended === undefined) return 0;
+    const bytes = versionBytes(slice);
+    if (!this.#hasRoom(peer, slice, bytes)) {
+      if (current !== undefined) await this.#remove([current], signal);
+      throw new TributaryError(
+        'Invalid',
+        `no endpoints are made of ${key}: those of peer ${peer} would have more than ${this.#standing.mostBytes} bytes`,
+      );
     }
-    return this.#say(key, source, { without, signal });
+    const waitMs = this.#writes.turn(peer, key, bytes);
+    if (waitMs === 0) {
+      if (mended === undefined) await client.create(endpointSlices, slice, { signal });
+      else await client.replace(endpointSlices, mended, { signal });
+      return 0;
+    }
+    // What must go may not wait, and to delete is small.
+    if (current !== undefined && waitMs > WITHDRAWN_WITHIN_MS && losesEndpoints(current, slice)) {
+      await this.#remove([current], signal);
+    }
+    return waitMs;
+  }
+
+  #hasRoom(peer: string, { metadata }: Draft<EndpointSlice>, bytes: number): boolean {
+    const tenants = this.#namespaces.byIndex(BY_PEER, peer).map((tenant) => tenant.metadata.name);
+    return this.#standing.fits(tenants, `${metadata.namespace}/${metadata.name}`, bytes);
   }
 
   #podAt(address: string, peer: string): Pod | undefined {
@@ -187,9 +241,23 @@ export class NativeEndpoints implements Component {
     const waitMs = without.length === 0 ? 0 : since + TELL_AFTER_MS - clock.monotonic();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const saying = sayingWithout(source, without);
-    if (saying !== undefined) await client.replace(endpointSlices, saying, { signal });
+    if (saying === undefined) return {};
+    const tenant = this.#namespaces.get(source.metadata.namespace ?? '');
+    const peer = tenant === undefined ? '' : peerOf(tenant);
+    const turnMs = this.#writes.turn(peer, `${key} says`, versionBytes(saying));
+    if (turnMs > 0) return { requeueAfterMs: turnMs };
+    await client.replace(endpointSlices, saying, { signal });
     return {};
   }
+}
+
+interface Putting {
+  /** Of the peer's slice. */
+  key: string;
+  /** As it should be. */
+  slice: Draft<EndpointSlice>;
+  current: EndpointSlice | undefined;
+  signal: AbortSignal;
 }
 
 /** The key of the peer's slice that one of ours was made from. */

@@ -124,6 +124,20 @@ export function mendedNative(
   return deepEqual(mended, current) ? undefined : mended;
 }
 
+/** Whether an endpoint to which traffic may go now is to get none: its pod has gone, or is not ready. */
+export function losesEndpoints(
+  { endpoints }: EndpointSlice,
+  next: Pick<Draft<EndpointSlice>, 'endpoints'>,
+): boolean {
+  const stay = new Set((next.endpoints ?? []).filter(isOpen).map(identityOf));
+  return (endpoints ?? []).some((endpoint) => isOpen(endpoint) && !stay.has(identityOf(endpoint)));
+}
+
+const isOpen = ({ conditions }: Endpoint): boolean =>
+  conditions?.ready !== false || conditions.serving === true;
+const identityOf = ({ addresses, targetRef }: Endpoint): string =>
+  `${addresses[0] ?? ''} ${targetRef?.uid ?? ''}`;
+
 /** The peer's slice, saying at which addresses it has no pod; undefined where it says so already. */
 export function sayingWithout(source: EndpointSlice, without: readonly string[]): EndpointSlice | undefined {
   const { metadata } = source;

@@ -10,18 +10,30 @@ import { type Tunnel, TUNNEL_CONDITIONS, tunnels } from '../../api/tunnel.ts';
 import type { Endpoint, EndpointSlice, KubeObject, Namespace } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
-import { refOf } from '../../kube/store.ts';
+import { keyOf, refOf } from '../../kube/store.ts';
 import { patchMetadataIfDiffers } from '../../kube/write.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import type { HostingParts } from '../parts.ts';
+import { type ByteRate, PeerWrites, versionBytes } from '../peer-writes.ts';
 
-type TenantNetworkOptions = Omit<HostingParts, 'events' | 'random'>;
+interface TenantNetworkOptions extends Omit<HostingParts, 'events' | 'random'> {
+  rate?: ByteRate;
+}
 
 /** How long a tunnel may be down before its endpoints are withheld: usually the peer's own agent withholds them first. */
 export const HOLD_MS = 5_000;
+
+/** How long a slice may wait for its turn to be withheld; then it is written without its endpoints, which is small. */
+export const WITHHELD_WITHIN_MS = 30_000;
+/** 1,000 slices of 20 KiB are 20 MiB. To withhold and to let go each have as much: what must stop does not wait for what may begin. */
+const VERDICT_WRITES: ByteRate = { burstMiB: 24, mibPerMinute: 1 };
+/** Those whose turns come within so long are written together. */
+const TOGETHER_MS = 1_000;
+/** Without its endpoints, a slice that is still as large waits all the same: it is its annotations that are large. */
+const SMALL_BYTES = 16 * 1024;
 
 const BY_PEER = 'peer';
 const BY_NAMESPACE = 'namespace';
@@ -42,11 +54,15 @@ export class TenantNetwork implements Component {
   readonly #slices: Cache<EndpointSlice>;
   readonly #controller: Controller;
   readonly #background = new Background();
+  readonly #withholding: PeerWrites;
+  readonly #releasing: PeerWrites;
 
   constructor(options: TenantNetworkOptions) {
     this.#options = options;
-    const { caches, clock, metrics } = options;
+    const { caches, clock, metrics, rate = VERDICT_WRITES } = options;
     const log = options.log.named('tenant-network');
+    this.#withholding = new PeerWrites({ clock, ...rate });
+    this.#releasing = new PeerWrites({ clock, ...rate });
     this.#tunnels = caches.of(tunnels);
     this.#namespaces = caches.of(namespaces, {
       only: ({ metadata }) => metadata.labels?.[LABEL_TENANCY] === TENANCY_CONTRACT,
@@ -106,10 +122,43 @@ export class TenantNetwork implements Component {
     const slices = tenants.flatMap(({ metadata }) => this.#slices.byIndex(BY_NAMESPACE, metadata.name));
     const waitMs = withholdIn(tunnel, this.#options.clock.now());
     if (waitMs !== 'Ready' && waitMs > 0) return { requeueAfterMs: waitMs };
-    const change = waitMs === 'Ready' ? released : withheld;
-    const changed = slices.flatMap((slice) => change(slice) ?? []);
-    await this.#write(changed, signal);
-    return {};
+    const isReady = waitMs === 'Ready';
+    // Those to which traffic goes come first.
+    const ordered = isReady ? slices : slices.toSorted((one, other) => openIn(other) - openIn(one));
+    const turns = await eachAtOnce(ordered, WRITES_AT_ONCE, async (slice) =>
+      isReady ? this.#release(peer, slice, signal) : this.#withhold(peer, slice, signal),
+    );
+    const nextMs = turns.reduce((least, ms) => (ms > 0 ? Math.min(least, ms) : least), Infinity);
+    return nextMs === Infinity ? {} : { requeueAfterMs: Math.max(TOGETHER_MS, nextMs) };
+  }
+
+  /** Returns how long it has to wait for its turn, milliseconds; 0: it is done. */
+  async #withhold(peer: string, slice: EndpointSlice, signal: AbortSignal): Promise<number> {
+    const held = withheld(slice);
+    if (held === undefined) return 0;
+    const key = keyOf(slice);
+    const turns = this.#withholding;
+    const waitMs = turns.untilTurn(peer, key) || turns.turn(peer, key, versionBytes(held));
+    if (waitMs === 0) await this.#write(held, signal);
+    else if (waitMs > WITHHELD_WITHIN_MS && openIn(slice) > 0) {
+      const small = { ...held, endpoints: [] };
+      if (versionBytes(small) <= SMALL_BYTES) {
+        // Marked and without endpoints, it needs its turn no more.
+        await this.#write(small, signal);
+        return 0;
+      }
+    }
+    return waitMs;
+  }
+
+  async #release(peer: string, slice: EndpointSlice, signal: AbortSignal): Promise<number> {
+    const free = released(slice);
+    if (free === undefined) return 0;
+    const key = keyOf(slice);
+    const turns = this.#releasing;
+    const waitMs = turns.untilTurn(peer, key) || turns.turn(peer, key, versionBytes(free));
+    if (waitMs === 0) await this.#write(free, signal);
+    return waitMs;
   }
 
   async #bound(tenant: KubeObject, tunnel: Tunnel | undefined, signal: AbortSignal): Promise<void> {
@@ -119,14 +168,11 @@ export class TenantNetwork implements Component {
     await patchMetadataIfDiffers<KubeObject>(this.#options.client, namespaces, tenant, marks);
   }
 
-  async #write(changed: EndpointSlice[], signal: AbortSignal): Promise<void> {
-    const { client } = this.#options;
-    await eachAtOnce(changed, WRITES_AT_ONCE, async (slice) => {
-      const kind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
-      const writing = client.replace(endpointSlices, { ...kind, ...slice }, { signal });
-      // Gone, or written by somebody else: the watch tells of that, and the peer is reconciled again.
-      await writing.catch(ignoring('NotFound', 'Conflict'));
-    });
+  async #write(slice: EndpointSlice, signal: AbortSignal): Promise<void> {
+    const kind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
+    const writing = this.#options.client.replace(endpointSlices, { ...kind, ...slice }, { signal });
+    // Gone, or written by somebody else: the watch tells of that, and the peer is reconciled again.
+    await writing.catch(ignoring('NotFound', 'Conflict'));
   }
 }
 
@@ -166,6 +212,10 @@ export function released(slice: EndpointSlice): EndpointSlice | undefined {
 
 const isOut = ({ conditions }: Endpoint): boolean =>
   conditions?.ready === false && conditions.serving === false;
+
+/** To how many endpoints of it traffic may go. */
+const openIn = ({ endpoints }: EndpointSlice): number =>
+  (endpoints ?? []).filter((endpoint) => !isOut(endpoint)).length;
 
 /** What of a Tunnel matters here; the rest changes with every probe. */
 const factsOf = (tunnel: Tunnel | undefined): unknown =>

@@ -55,6 +55,19 @@ const PACES: Shown = {
   test: 'what never ends is written so often at most',
 };
 
+const MADE_POLICIES: Shown = {
+  file: 'test/unit/hosting/tenants/guest-policy-writes.test.ts',
+  test: 'a home whose addresses change without end has its policies made anew as a budget of bytes allows',
+};
+const MADE_SLICES: Shown = {
+  file: 'test/unit/hosting/tenants/native-endpoints.test.ts',
+  test: 'and comes and goes without end makes us write no more than a budget of bytes',
+};
+const JOURNALS: Shown = {
+  file: 'test/unit/hosting/guardian/journal.test.ts',
+  test: 'what changes without end is stored whole as often as a budget of bytes allows',
+};
+
 const words = (...by: Driver[]): Writer => ({ by, bound: 'DOCUMENT_PACES', shown: DOCUMENTS });
 const told = (...by: Driver[]): Writer => ({ by, bound: 'EVENT_RATE', shown: EVENTS });
 const tunnel: Writer = { by: ['consumer', 'provider'], bound: 'VERDICT_PACE', shown: TUNNELS };
@@ -135,12 +148,24 @@ export const WRITERS: Readonly<Record<string, Readonly<Record<string, Writer>>>>
     resourcequotas: words('consumer'),
     limitranges: words('consumer'),
     serviceaccounts: words('consumer'),
-    'networkpolicies.networking.k8s.io': words('consumer'),
-    'guestnetworkpolicies.tributary.dev/status': words('consumer'),
+    'networkpolicies.networking.k8s.io': {
+      by: ['consumer'],
+      bound: 'POLICY_WRITES; those of the isolation: DOCUMENT_PACES',
+      shown: MADE_POLICIES,
+    },
+    'guestnetworkpolicies.tributary.dev/status': {
+      by: ['consumer'],
+      bound: 'POLICY_WRITES',
+      shown: MADE_POLICIES,
+    },
     'rolebindings.rbac.authorization.k8s.io': words('consumer'),
     'roles.rbac.authorization.k8s.io': words('consumer'),
     'selfsubjectrulesreviews.authorization.k8s.io': NOT_STORED,
-    'endpointslices.discovery.k8s.io': words('consumer'),
+    'endpointslices.discovery.k8s.io': {
+      by: ['consumer'],
+      bound: 'NATIVE_WRITES; VERDICT_WRITES for those of the peer itself',
+      shown: MADE_SLICES,
+    },
     'flowschemas.flowcontrol.apiserver.k8s.io': words('consumer'),
   },
   guardian: {
@@ -148,7 +173,7 @@ export const WRITERS: Readonly<Record<string, Readonly<Record<string, Writer>>>>
     pods: own('makes a lost pod anew, as was agreed; see the rules of hosting for its pace'),
     'pods/status': own('the result of a pod, once'),
     'peeringrequests.tributary.dev/status': own('one condition, when a home goes or comes, with patience'),
-    secrets: own('what pods need to be made anew'),
+    secrets: { by: ['consumer'], bound: 'JOURNAL_WRITES', shown: JOURNALS },
     events: told('consumer'),
   },
   borrowing: {

@@ -10,8 +10,11 @@ import { JournalStore } from '../../../../src/hosting/guardian/journal-store.ts'
 import { homeCondition } from '../../../../src/hosting/guardian/report.ts';
 import { readShard, shardOf, shardSecret, shardsFor } from '../../../../src/hosting/guardian/journal.ts';
 import { Mutex } from '../../../../src/hosting/guardian/mutex.ts';
+import { PeerWrites } from '../../../../src/hosting/peer-writes.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { AT, podOf } from './support.ts';
 
+const RATE = { burstMiB: 4, mibPerMinute: 2 } as const;
 const HEAD = { namespace: 'rome-shop', namespaceUid: 'n', peer: 'rome', since: AT, shards: 3, shard: 1 };
 const entries = [entryOf(podOf({}), undefined, true)].filter((it): it is JournalEntry => it !== undefined);
 
@@ -57,8 +60,9 @@ test('what is too large to be written is said, until it is not any more', async 
     marks: () => ({}),
     memory: new PodMemory(),
     mutex: new Mutex(),
+    writes: new PeerWrites({ clock: new FakeClock(), ...RATE }),
   });
-  const write = async (): Promise<void> => store.write(() => true, new AbortController().signal);
+  const write = async (): Promise<number> => store.write(() => true, new AbortController().signal);
   await store.begin(AT, entries);
   for (const entry of entries) {
     store.put({ ...entry, annotations: { large: randomBytes(900 * 1024).toString('base64') } });
@@ -129,11 +133,55 @@ test('what falls out while its share is written is not in it the next time', asy
   };
   const client = { create: write, replace: write } as unknown as KubeClient;
   const namespace = { metadata: { name: 'rome-shop', uid: 'n' } } as unknown as Secret;
-  const common = { log: silentLogger, peer: 'rome', memory: new PodMemory(), mutex: new Mutex() };
+  const writes = new PeerWrites({ clock: new FakeClock(), ...RATE });
+  const common = { log: silentLogger, peer: 'rome', memory: new PodMemory(), mutex: new Mutex(), writes };
   store = new JournalStore({ ...common, client, namespace, marks: () => ({}) });
   await store.begin(AT, []);
   for (const entry of large(2, 0)) store.put(entry);
   const { signal } = new AbortController();
   for (let time = 0; time < 3; time++) await store.write(() => true, signal);
   expect(written).toEqual([['pod-0', 'pod-1'], ['pod-1']]);
+});
+
+test('what changes without end is stored whole as often as a budget of bytes allows, and as it is in the end', async () => {
+  const clock = new FakeClock();
+  const written: string[] = [];
+  let bytes = 0;
+  const client = {
+    create: async (_type: unknown, it: Secret) => store(it),
+    replace: async (_type: unknown, it: Secret) => store(it),
+  } as unknown as KubeClient;
+  const store = async (it: Secret): Promise<Secret> => {
+    bytes += JSON.stringify(it).length;
+    written.push((await readShard(it)).entries.find(({ name }) => name === 'small')?.annotations['at'] ?? '');
+    return { ...it, metadata: { ...it.metadata, uid: 's', resourceVersion: '1' } };
+  };
+  const namespace = { metadata: { name: 'rome-shop', uid: 'n' } } as unknown as Secret;
+  const writes = new PeerWrites({ clock, ...RATE });
+  const common = { log: silentLogger, peer: 'rome', memory: new PodMemory(), mutex: new Mutex(), writes };
+  const journal = new JournalStore({ ...common, client, namespace, marks: () => ({}) });
+  const noise = randomBytes(250 * 1024).toString('base64');
+  await journal.begin(AT, []);
+  const [entry] = entries;
+  if (entry === undefined) throw new Error('no entry');
+  journal.put({ ...entry, name: 'large', annotations: { noise } });
+  const { signal } = new AbortController();
+  let waitMs = Infinity;
+  for (let at = 1; at <= 30; at++) {
+    journal.put({ ...entry, name: 'small', annotations: { at: `${at}` } });
+    waitMs = await journal.write(() => true, signal);
+    await clock.advance(1_000);
+  }
+  expect(waitMs).toBeLessThan(60_000);
+  expect(journal.isBegun).toBe(true);
+  const depot = { metadata: { name: 'rome-depot', uid: 'd' } } as unknown as Secret;
+  const other = new JournalStore({ ...common, client, namespace: depot, marks: () => ({}) });
+  await other.begin(AT, []);
+  expect(await other.write(() => true, signal)).toBeLessThan(60_000);
+  // Nothing is done for its pods.
+  expect(other.isBegun).toBe(false);
+  expect(bytes).toBeLessThan((RATE.burstMiB + 2 * RATE.mibPerMinute) * 1024 * 1024);
+  await clock.advance(waitMs);
+  expect(await journal.write(() => true, signal)).toBe(Infinity);
+  expect(written.at(-1)).toBe('30');
 });

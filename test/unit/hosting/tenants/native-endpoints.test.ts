@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { endpointSlices, namespaces, pods } from '../../../../src/api/resources.ts';
 import type { EndpointSlice } from '../../../../src/api/wire.ts';
-import { NativeEndpoints, TELL_AFTER_MS } from '../../../../src/hosting/tenants/native-endpoints.ts';
+import {
+  NativeEndpoints,
+  TELL_AFTER_MS,
+  WITHDRAWN_WITHIN_MS,
+} from '../../../../src/hosting/tenants/native-endpoints.ts';
+import type { ByteRate } from '../../../../src/hosting/peer-writes.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
@@ -39,9 +44,9 @@ function seedTenant(name: string, peer: string): void {
   const labels = { 'tributary.dev/peer': peer, 'tributary.dev/tenancy': 'contract' };
   server.seed(namespaces, { metadata: { name, labels } });
 }
-function start(): void {
+function start(more: { mostBytes?: number; rate?: ByteRate } = {}): void {
   const common = { client, clock, log: silentLogger };
-  parts = new NativeEndpoints({ ...common, caches: new Caches(common) });
+  parts = new NativeEndpoints({ ...common, ...more, caches: new Caches(common) });
   parts.start(new AbortController().signal);
 }
 function seedPod(
@@ -297,4 +302,65 @@ test('pods are watched only where a slice asks for one', async () => {
   expect(asked()).toBe(0);
   reask(ask('10.0.0.7'));
   await clock.until('now they are', () => asked() > 0);
+});
+
+describe('a pod that is in many large slices', () => {
+  /** A tenth of all: addresses, and what may be written. */
+  const RATE = { burstMiB: 3.2, mibPerMinute: 0.8 } as const;
+  const ADDRESSES = Array.from({ length: 100 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
+  const COUNT = 40;
+  const MIB = 1024 * 1024;
+  let state = true;
+  const flap = (): void => {
+    state = !state;
+    const pod = server.storage.get('pods', 'shop/web-0');
+    const status = { ...(pod?.status as object), phase: state ? 'Running' : 'Failed' };
+    server.storage.update('pods', { ...pod, status } as never);
+  };
+  const naming = (): number =>
+    made().filter(({ endpoints }) => endpoints?.some(({ addresses }) => addresses[0] === ADDRESSES[0]))
+      .length;
+  const stored = (): number =>
+    server.log.filter((line) => /^(?:PUT|POST) .*endpointslices/u.test(line)).length;
+  const most = (sinceMs: number): number =>
+    (RATE.burstMiB + ((clock.now() - sinceMs) / 60_000) * RATE.mibPerMinute) * MIB;
+
+  test('and comes and goes without end makes us write no more than a budget of bytes; where it has gone, it is in none soon', async () => {
+    state = true;
+    for (const [at, address] of ADDRESSES.entries()) seedPod(`shop/web-${at}`, address);
+    for (let at = 0; at < COUNT; at++) seedSlice(ask(...ADDRESSES), 'shop', `tributary-${at}`);
+    const began = clock.now();
+    start({ rate: RATE });
+    await clock.until('all are there', () => naming() === COUNT);
+    const size = JSON.stringify(made()[0]).length;
+    for (let time = 0; time < 14; time++) {
+      flap();
+      await clock.advance(500);
+    }
+    expect(stored() * size).toBeLessThan(most(began) + size);
+    flap();
+    expect(state).toBe(false);
+    await clock.advance(WITHDRAWN_WITHIN_MS + 1_000);
+    expect(naming()).toBe(0);
+    flap();
+    await clock.until('all are as they should be', () => naming() === COUNT, 5 * 60_000);
+    expect(stored() * size).toBeLessThan(most(began) + size);
+  });
+
+  test('takes no more room in all than there is for one peer', async () => {
+    for (const [at, address] of ADDRESSES.entries()) seedPod(`shop/web-${at}`, address);
+    seedSlice(ask(...ADDRESSES), 'shop');
+    seedSlice(ask(...ADDRESSES), 'depot');
+    start({ mostBytes: 50_000 });
+    await clock.until('two are there', () => made().length === 2);
+    seedSlice(ask(...ADDRESSES), 'shop', 'tributary-more');
+    await clock.advance(10_000);
+    expect(made()).toHaveLength(2);
+    server.storage.remove(SLICES, 'shop/tributary-web');
+    await clock.until(
+      'its place is free',
+      () => made().length === 2 && made('shop')[0]?.metadata.ownerReferences?.[0]?.name === 'tributary-more',
+      6 * 60_000,
+    );
+  });
 });

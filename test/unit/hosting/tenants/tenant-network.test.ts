@@ -5,7 +5,8 @@ import type { EndpointSlice, Namespace } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { TenantNetwork } from '../../../../src/hosting/tenants/tenant-network.ts';
+import { TenantNetwork, WITHHELD_WITHIN_MS } from '../../../../src/hosting/tenants/tenant-network.ts';
+import type { ByteRate } from '../../../../src/hosting/peer-writes.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
@@ -39,9 +40,9 @@ afterEach(async () => {
   await server.stop();
 });
 
-async function start(): Promise<void> {
+async function start(more: { rate?: ByteRate } = {}): Promise<void> {
   const common = { client, clock, log: silentLogger };
-  network = new TenantNetwork({ ...common, caches: new Caches(common) });
+  network = new TenantNetwork({ ...common, ...more, caches: new Caches(common) });
   network.start(new AbortController().signal);
 }
 
@@ -146,4 +147,51 @@ test('without a tunnel, what is there leads nowhere', async () => {
   seedSlice('shop');
   await start();
   await clock.until('withheld', () => isHeld());
+});
+
+test('a tunnel that comes and goes without end has slices written as a budget of bytes allows; none leads into it for long', async () => {
+  /** A tenth of all: addresses, and what may be written. */
+  const RATE = { burstMiB: 3.2, mibPerMinute: 0.2 } as const;
+  const MIB = 1024 * 1024;
+  const COUNT = 60;
+  const names = Array.from({ length: COUNT }, (_, at) => `web-${at}`);
+  const all = (): EndpointSlice[] =>
+    names.map((name) => server.storage.get(SLICES, `shop/${name}`) as unknown as EndpointSlice);
+  const endpoints = Array.from({ length: 100 }, (_, at) => ({
+    addresses: [`100.99.${at >> 8}.${at & 255}`],
+    hostname: `web-${at}-${'x'.repeat(40)}`,
+    conditions: { ready: true, serving: true },
+  }));
+  /** As its home does, which pays for it. */
+  const say = (): void => {
+    for (const slice of all()) server.storage.update(SLICES, { ...slice, endpoints } as never);
+  };
+  const count = (is: (slice: EndpointSlice) => boolean): number => all().filter(is).length;
+  const isOpen = ({ endpoints: open }: EndpointSlice): boolean =>
+    (open ?? []).some(({ conditions }) => conditions?.ready !== false);
+  const isMarked = ({ metadata }: EndpointSlice): boolean =>
+    metadata.annotations?.['tributary.dev/withheld'] !== undefined;
+  seedTunnel(PEER, 'True');
+  for (const name of names) seedSlice('shop', name);
+  await start({ rate: RATE });
+  const began = clock.now();
+  await clock.until('it works', () => prefixes() === '100.99.0.0/16');
+  say();
+  const size = JSON.stringify(all()[0]).length;
+  let whole = 0;
+  for (let time = 0; time < 12; time++) {
+    change({ conditions: [ready('False', clock.now() - 60_000)] });
+    await clock.advance(WITHHELD_WITHIN_MS);
+    expect(count(isOpen)).toBe(0);
+    whole += count((slice) => isMarked(slice) && (slice.endpoints ?? []).length > 0);
+    change({ conditions: [ready('True')] });
+    await clock.advance(1_000);
+    say();
+  }
+  const mostMiB = RATE.burstMiB + ((clock.now() - began) / 60_000) * RATE.mibPerMinute;
+  expect(whole * size).toBeLessThan(mostMiB * MIB + size);
+  await clock.until('all are let go in the end', () => count(isMarked) === 0, 30 * 60_000);
+  say();
+  await clock.advance(10_000);
+  expect(count(isOpen)).toBe(COUNT);
 });
