@@ -85,10 +85,18 @@ export const PROGRAM: CommandSpec = {
 /** A shell asks what may follow; what has not ended by then is of no interest. */
 export const isCompletion = (args: readonly string[]): boolean => args[0] === COMPLETE;
 
+/** Whether the words call commands that there are, as far as they call commands. */
+function areCommands({ children }: CommandSpec, [word, ...rest]: readonly string[]): boolean {
+  if (children === undefined || word === undefined || word.startsWith('-')) return true;
+  const called = children.find(({ spec }) => spec.name === word);
+  return called !== undefined && areCommands(called.spec, rest);
+}
+
 /** What people also say for a command of ours. */
 function asCommands(args: readonly string[]): readonly string[] {
   const [first = '', ...rest] = args;
-  if (first === 'help') return [...rest, '--help'];
+  // A word that is none is complained of as it is without help.
+  if (first === 'help') return areCommands(PROGRAM, rest) ? [...rest, '--help'] : rest;
   return first === '--version' ? ['version', ...rest] : args;
 }
 

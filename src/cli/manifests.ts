@@ -9,7 +9,7 @@ import { forgeGateway, type GatewayOptions } from '../deploy/gateway.ts';
 import { forgeCleanUp, forgeNode } from '../deploy/node.ts';
 import { forgeAgent } from '../deploy/peer.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { roleOption } from './run.ts';
+import { roleOption } from './role-options.ts';
 import { type Command, defineCommand, type Options, type OptionSpec } from './command.ts';
 import { type CommandLine, EXIT, listOf, required } from './command-line.ts';
 import { printYaml } from './yaml.ts';

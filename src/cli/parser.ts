@@ -31,15 +31,19 @@ export async function runParsed(spec: CommandSpec, { parent, args, environment }
     if (error instanceof CommanderError) return toldParserError(error, parser, args, environment);
     throw error;
   }
-  return found === undefined ? EXIT.ok : act(found, environment);
+  return found === undefined ? EXIT.ok : act(found, args, environment);
 }
 
 const HELP_WIDTH = 100;
 
-async function act({ spec, path, line }: Found, environment: CommandEnvironment): Promise<number> {
+async function act(
+  { spec, path, line }: Found,
+  args: readonly string[],
+  environment: CommandEnvironment,
+): Promise<number> {
   const { io, signal } = environment;
   try {
-    checkLine(spec, line);
+    checkLine(spec, line, args);
     return (await spec.act?.(line, environment)) ?? EXIT.ok;
   } catch (error) {
     if (signal.aborted) {
@@ -157,10 +161,11 @@ function lineOf(parser: Parser, options: Readonly<Record<string, OptionSpec>>): 
 function checkLine(
   { options = {}, arguments: all = [] }: CommandSpec,
   { values, positionals }: CommandLine,
+  args: readonly string[],
 ): void {
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
-    const why = missingValue(name, value);
+    const why = missingValue(name, value, args);
     if (why !== undefined) throw new TributaryError('Invalid', why);
     checkChoice(`--${name}`, value, options[name]?.choices);
   }
@@ -190,7 +195,7 @@ function toldParserError(
   const isAlone = error.code === 'commander.help';
   const said = isAlone
     ? `say which: ${called.commands.map((command) => command.name()).join(', ')}`
-    : (valueOfFlag(called, args) ?? forgottenValue(called) ?? plain(error.message));
+    : (valueOfFlag(called, args) ?? forgottenValue(called, args) ?? plain(error.message));
   io.err(`${said}\n`);
   io.err(`see: ${pathOf(called)} --help\n`);
   return EXIT.usage;
@@ -207,15 +212,18 @@ function calledBy(parser: Parser, args: readonly string[]): Parser {
 }
 
 /** The next option was taken for a value that was forgotten. */
-const forgottenValue = (called: Parser): string | undefined =>
+const forgottenValue = (called: Parser, args: readonly string[]): string | undefined =>
   called.options
     .map((option) =>
-      missingValue(option.long?.slice(2) ?? '', String(called.getOptionValue(option.attributeName()))),
+      missingValue(option.long?.slice(2) ?? '', String(called.getOptionValue(option.attributeName())), args),
     )
     .find((why) => why !== undefined);
 
-const missingValue = (name: string, value: string): string | undefined =>
-  /^--[a-z]/.test(value) ? `--${name} needs a value; "${value}" follows it` : undefined;
+/** What follows `=` is the value, whatever it looks like. */
+const missingValue = (name: string, value: string, args: readonly string[]): string | undefined =>
+  /^--[a-z]/.test(value) && !args.includes(`--${name}=${value}`)
+    ? `--${name} needs a value; "${value}" follows it`
+    : undefined;
 
 const excess = (_: string, expected: string, _got: string, given: string): string =>
   `unexpected argument "${given.split(', ')[Number(expected)]}"`;

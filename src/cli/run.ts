@@ -11,6 +11,7 @@ import { giveBackAfterWork } from '../lib/spare-memory.ts';
 import { type Command, type CommandEnvironment, defineCommand, type OptionSpec } from './command.ts';
 import { type CommandIo, type CommandLine, EXIT } from './command-line.ts';
 import { plainLine } from './plain-line.ts';
+import { isOptionOf, roleOption } from './role-options.ts';
 
 const SUMMARIES: Readonly<Record<Role, string>> = {
   cluster: 'Discovery, peering, offloading and hosting of one cluster.',
@@ -20,22 +21,6 @@ const SUMMARIES: Readonly<Record<Role, string>> = {
   peers: 'The agent of all virtual nodes, where one for all was chosen.',
   all: 'All of these in one process.',
 };
-
-/** What `config.ts` says of an option: `ROLE, ROLE: text`, or `text` where it is an option of all roles. */
-const TEXT = /^(?:([a-z]+(?:, [a-z]+)*): )?(.*)$/su;
-
-/** An option of a role as one of the command line. */
-export function roleOption(name: string): OptionSpec {
-  const text = AGENT_OPTIONS[name];
-  if (text === undefined) throw new Error(`no role has an option --${name}`);
-  return { value: 'VALUE', text: TEXT.exec(text)?.[2] ?? text };
-}
-
-/** Role `all` has the options of all. */
-function isOptionOf(role: Role, name: string): boolean {
-  const roles = TEXT.exec(AGENT_OPTIONS[name] ?? '')?.[1]?.split(', ');
-  return roles === undefined || roles.includes(role) || role === 'all';
-}
 
 const roleCommand = (role: Role): Command =>
   defineCommand(

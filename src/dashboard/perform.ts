@@ -1,13 +1,20 @@
 /** Does what a person asks for, with a client that carries their own token: the API server decides whether they may. */
 import { advertisements } from '../api/advertisement.ts';
+import { claimsAbroad } from '../api/claims-abroad.ts';
 import { CLUSTER_MODE, clusterModes } from '../api/cluster-mode.ts';
 import { disabledIn, type ForeignCluster, foreignClusters, peerIDOf } from '../api/foreign-cluster.ts';
-import { LABEL_MANAGED_BY, LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
-import { namespaceOffloadings, OFFLOADING_NAME } from '../api/namespace-offloading.ts';
+import { LABEL_MANAGED_BY, LABEL_OFFLOAD } from '../api/names.ts';
+import {
+  type NamespaceOffloading,
+  namespaceOffloadings,
+  OFFLOADING_NAME,
+} from '../api/namespace-offloading.ts';
 import { permission } from '../api/peer-wish.ts';
 import { peeringRequests } from '../api/peering-request.ts';
 import { namespaces, persistentVolumes, type ResourceType } from '../api/resources.ts';
-import type { KubeObject } from '../api/wire.ts';
+import { originOf, unoffloadPlan } from '../api/unoffload-plan.ts';
+import type { KubeObject, Namespace } from '../api/wire.ts';
+import { deleteByUid } from '../kube/write.ts';
 import { hasCode, ignoring, TributaryError } from '../lib/errors.ts';
 import type { Hands } from './hands.ts';
 import type { DashboardAction } from './model.ts';
@@ -98,13 +105,7 @@ async function claimsOverThere(cluster: ForeignCluster, hands: Hands): Promise<s
   if (clusterID === undefined) return [];
   const labelSelector = `${LABEL_MANAGED_BY}=${clusterID}`;
   const { items } = await hands.client.list(persistentVolumes, { labelSelector, signal: hands.signal });
-  return items
-    .filter(
-      ({ spec, status }) =>
-        status?.phase === 'Bound' ||
-        (status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Retain'),
-    )
-    .map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`);
+  return claimsAbroad(items);
 }
 
 async function offload(
@@ -122,17 +123,27 @@ async function offload(
 }
 
 /** One that a label has made goes with the label: deleted by hand, it would be refused. */
-async function unoffload(namespace: string, { client, signal }: Hands): Promise<string> {
-  const ref = { namespace, name: OFFLOADING_NAME };
-  const found = await client.get(namespaceOffloadings, ref, { signal });
-  if (found.metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === undefined) {
-    const uid = found.metadata.uid;
-    await client.delete(namespaceOffloadings, ref, { signal, ...(uid !== undefined && { uid }) });
-  } else {
-    const body = { metadata: { labels: { [LABEL_OFFLOAD]: null } } };
+async function unoffload(namespace: string, hands: Hands): Promise<string> {
+  const { client, signal } = hands;
+  const found = await client.get(namespaceOffloadings, { namespace, name: OFFLOADING_NAME }, { signal });
+  const { label, deletes } = unoffloadPlan(await namespaceOf(found, hands), found);
+  if (label !== undefined) {
+    const body = { metadata: { labels: { [LABEL_OFFLOAD]: label } } };
     await client.patch(namespaces, { name: namespace }, merge(body), { signal });
   }
+  if (deletes) await deleteByUid(client, namespaceOffloadings, found, { signal });
   return `Namespace ${namespace} comes home.`;
+}
+
+/** Of one that the person may not read, no more is known than what has made its object. */
+async function namespaceOf(
+  offloading: NamespaceOffloading,
+  { client, signal }: Hands,
+): Promise<Pick<Namespace, 'metadata'>> {
+  const { namespace: name = '' } = offloading.metadata;
+  const found = await client.get(namespaces, { name }, { signal }).catch(ignoring('Forbidden'));
+  const labels = originOf(offloading) === 'label' ? { [LABEL_OFFLOAD]: 'true' } : {};
+  return found ?? { metadata: { ...offloading.metadata, name, labels } };
 }
 
 async function tether(cluster: string, { client, signal }: Hands): Promise<string> {

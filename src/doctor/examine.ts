@@ -8,6 +8,7 @@ import { installationFindings } from './checks/installation.ts';
 import { namespaceFindings } from './checks/namespaces.ts';
 import { overlayFindings } from './checks/overlay.ts';
 import { podFindings } from './checks/pods.ts';
+import { podAddressFindings } from './checks/pod-addresses.ts';
 import { policyFindings } from './checks/policies.ts';
 import { quotaFindings } from './checks/quotas.ts';
 import { reachFindings, virtualNodeFindings } from './checks/reachability.ts';
@@ -39,6 +40,7 @@ const CHECKS: readonly ((facts: Facts) => readonly Finding[])[] = [
   overlayFindings,
   mtuFindings,
   addressFindings,
+  podAddressFindings,
   dnsFindings,
   quotaFindings,
   podFindings,

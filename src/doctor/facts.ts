@@ -4,7 +4,7 @@ import type { MutatingWebhookConfiguration } from '../api/admission.ts';
 import type { ForeignCluster } from '../api/foreign-cluster.ts';
 import type { NamespaceOffloading } from '../api/namespace-offloading.ts';
 import type { PolicyRule, Role } from '../api/rbac.ts';
-import type { deployments, resourceQuotas } from '../api/resources.ts';
+import type { daemonSets, deployments, resourceQuotas } from '../api/resources.ts';
 import type { SharingPolicy } from '../api/sharing-policy.ts';
 import type { Tunnel } from '../api/tunnel.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
@@ -24,6 +24,7 @@ export interface ReadProblem {
 }
 
 export type Deployment = NonNullable<(typeof deployments)['__object']>;
+export type DaemonSet = NonNullable<(typeof daemonSets)['__object']>;
 export type Quota = NonNullable<(typeof resourceQuotas)['__object']>;
 
 /** A Secret without anything that is secret. */
@@ -49,7 +50,7 @@ export interface Lists {
   configMaps: Seen<ConfigMap>;
   /** Of kube-system and of our own namespaces. */
   deployments: Seen<Deployment>;
-  daemonSets: Seen<KubeObject>;
+  daemonSets: Seen<DaemonSet>;
   /** Of kube-system. */
   dnsSlices: Seen<EndpointSlice>;
   webhooks: Seen<MutatingWebhookConfiguration>;

@@ -1,4 +1,5 @@
 /** What the doctor says of one thing that it has looked at. */
+import type { ReasonText } from '../api/reasons/text.ts';
 
 /** Unknown: it could not be looked at, and `cameBack` says why. Warning: it works, but not as it could. */
 export type Level = 'ok' | 'warning' | 'problem' | 'unknown';
@@ -27,6 +28,10 @@ export interface Cure {
   remedy: string;
   run?: string;
 }
+
+/** What the list of reasons says of one, in the form of a remedy. */
+export const remedyOf = ({ todo }: ReasonText): string =>
+  todo.replace(/^[A-Z](?=[a-z ])/u, (letter) => letter.toLowerCase()).replace(/\.$/u, '');
 
 /** The findings of one check. */
 export class Findings {

@@ -7,10 +7,10 @@ import { namespaceOffloadings } from '../api/namespace-offloading.ts';
 import {
   clusterRoles,
   configMaps,
+  daemonSets,
   deployments,
   endpointSlices,
   leases,
-  namespaced,
   namespaces,
   nodes,
   pods,
@@ -43,8 +43,6 @@ import type {
 } from './facts.ts';
 import { itemsOf, LIST_NAMES } from './facts.ts';
 import { tryOutWebhook } from './webhook-trial.ts';
-
-export const daemonSets: ResourceType<KubeObject> = namespaced('apps/v1', 'DaemonSet');
 
 export interface Reading {
   client: KubeClient;

@@ -22,7 +22,15 @@ import { checkImage } from './image-check.ts';
 import { found } from './objects.ts';
 import { checkFacts, checkOneProcess, checkWireGuard, foundValues, planLines } from './plan.ts';
 import { type SomeValues, VALUE_OPTIONS, valuesOfOptions, valuesOfYaml, wholeValues } from './values.ts';
-import { beforeLine, checkStored, installedOf, storedVersions, valuesAfter } from './versions.ts';
+import {
+  beforeLine,
+  checkStored,
+  installedOf,
+  resetLine,
+  storedVersions,
+  unknownLine,
+  valuesAfter,
+} from './versions.ts';
 import type { InstallSession } from './waiting.ts';
 
 interface InstallArguments {
@@ -85,10 +93,13 @@ async function upgrade(args: InstallArguments, session: Session): Promise<number
       'there is nothing to upgrade: this cluster has no installation that tributary install has made. To make one: tributary install',
     );
   }
-  const before = beforeLine(installed);
   if (!args.isDry) {
-    session.io.out(`from version ${installed.version} to ${VERSION}\n`);
-    if (before !== undefined) session.io.out(`${before}\n`);
+    const lines = [
+      `from version ${installed.version} to ${VERSION}`,
+      beforeLine(installed),
+      unknownLine(installed),
+    ];
+    for (const line of lines) if (line !== undefined) session.io.out(`${line}\n`);
   }
   return install({ ...args, given: args.chosen, chosen: valuesAfter(installed, args.chosen) }, session);
 }
@@ -155,6 +166,7 @@ export async function install(args: InstallArguments, session: Session): Promise
   if (!args.isForced) checkWireGuard(facts, values);
   checkStored(await storedVersions(session), objects);
   io.out(`${planLines(facts, values, VERSION).join('\n')}\n`);
+  if (args.given === undefined) await tellReset(session, chosen, values);
   if (!isSure && !(await agreed(session, { question: 'Install this?' }))) {
     io.err('Nothing was changed.\n');
     return EXIT.failed;
@@ -164,6 +176,13 @@ export async function install(args: InstallArguments, session: Session): Promise
   const done = args.given === undefined ? 'Installed' : 'Upgraded';
   io.out(session.pastable(`${done}. To see how it is: tributary status\n`));
   return EXIT.ok;
+}
+
+/** An upgrade forgets nothing. */
+async function tellReset(session: Session, chosen: SomeValues, values: InstallValues): Promise<void> {
+  const installed = await installedOf(session);
+  const line = installed && resetLine(installed, chosen, values);
+  if (line !== undefined) session.io.out(session.pastable(`${line}\n`));
 }
 
 /** What is to be replaced, after the other image was tried. */

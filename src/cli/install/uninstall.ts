@@ -1,4 +1,5 @@
 /** `tributary uninstall`: takes Tributary out of a cluster, in an order in which everything can end. */
+import { claimsAbroad } from '../../api/claims-abroad.ts';
 import { DIRECTIONS, type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
 import { namespaceOffloadings } from '../../api/namespace-offloading.ts';
 import { deployments, namespaces, persistentVolumes } from '../../api/resources.ts';
@@ -44,7 +45,7 @@ export const uninstallCommand: Command = clusterCommand({
   summary: 'Take Tributary out of a cluster: end offloading and peerings, clean hosts, delete its objects.',
   about:
     'Pods come home first, as their PodDisruptionBudgets permit. Peers that do not answer are left without them. Nothing of ' +
-    'Tributary stays. It may be interrupted and run again.',
+    'Tributary stays but PersistentVolumes, which are named at the end. It may be interrupted and run again.',
   options: {
     yes: YES,
     prepare: { text: 'only what needs the running roles; all objects stay, for Helm to delete' },
@@ -102,8 +103,10 @@ async function takeOut(args: UninstallArguments, session: Session): Promise<numb
   } else {
     await removeInstallation(session);
   }
+  const hasVolumes = await tellVolumes(session);
   if (unclean === '') {
-    if (!args.isPreparation) io.out('nothing of Tributary is left in this cluster\n');
+    const what = hasVolumes ? 'nothing else' : 'nothing';
+    if (!args.isPreparation) io.out(`${what} of Tributary is left in this cluster\n`);
     return EXIT.ok;
   }
   io.err(`${unended(unclean)}. Run "tributary clean-up" on the hosts that are missing.\n`);
@@ -135,13 +138,31 @@ async function isRoleReady(session: InstallSession): Promise<boolean> {
   return (role?.status?.readyReplicas ?? 0) > 0;
 }
 
+type Volume = NonNullable<(typeof persistentVolumes)['__object']>;
+
+const volumesOf = async (session: InstallSession): Promise<Volume[]> =>
+  listed(session, persistentVolumes, { labelSelector: LABEL_MANAGED_BY });
+
+/** Nobody is left who would delete them, and Kubernetes keeps one as long as its claim is there. Whether there are any. */
+async function tellVolumes(session: Session): Promise<boolean> {
+  const names = (await volumesOf(session)).map(({ metadata }) => metadata.name);
+  if (names.length === 0) return false;
+  session.io.out(
+    session.pastable(
+      `${names.length} PersistentVolume(s) stay, whose data have gone with the peerings: ${someOf(names)}. ` +
+        `Delete their claims, then run: kubectl delete persistentvolumes -l ${LABEL_MANAGED_BY}\n`,
+    ),
+  );
+  return true;
+}
+
 /** Says what will end. Throws Conflict where data would be lost without a word. */
 async function agrees(args: UninstallArguments, session: Session): Promise<boolean> {
   const { io } = session;
   const [offloaded, clusters, volumes] = await Promise.all([
     listed(session, namespaceOffloadings),
     listed(session, foreignClusters),
-    listed(session, persistentVolumes, { labelSelector: LABEL_MANAGED_BY }),
+    volumesOf(session),
   ]);
   const peers = clusters.filter(isOpen);
   const release = await helmRelease(session);
@@ -151,11 +172,12 @@ async function agrees(args: UninstallArguments, session: Session): Promise<boole
       `Helm has installed it: run helm uninstall ${release.name} --namespace ${release.namespace} --wait --timeout 20m`,
     );
   }
-  if (volumes.length > 0 && !args.mayDeleteVolumes) {
-    const claims = volumes.map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`);
+  const claims = claimsAbroad(volumes);
+  if (claims.length > 0 && !args.mayDeleteVolumes) {
     throw new TributaryError(
       'Conflict',
-      `nothing was changed: what is in volumes in foreign clusters would be lost, of the claims ${someOf(claims)}. Save what you need and delete the claims, or add --delete-volumes`,
+      `nothing was changed: what is in ${claims.length} volume(s) in foreign clusters would be lost, of the claims ${someOf(claims)}. ` +
+        'Save what you need and delete the claims (where one is gone, the PersistentVolume), or add --delete-volumes',
     );
   }
   const isThere = (await found(session, namespaces, { name: SYSTEM_NAMESPACE })) !== undefined;

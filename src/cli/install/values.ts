@@ -1,6 +1,7 @@
 /** The values of an installation, from a file, from the command line, and from an earlier installation; checked. */
 import { parse } from 'yaml';
 
+import type { Role } from '../../agent/roles.ts';
 import { parseConfig } from '../../config.ts';
 import {
   argumentsFor,
@@ -17,6 +18,7 @@ import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { nearestOf } from '../../lib/nearest.ts';
 import type { Options } from '../command.ts';
 import { listOf } from '../command-line.ts';
+import { isOptionOf, optionsOf } from '../role-options.ts';
 
 export type SomeValues = Partial<InstallValues>;
 
@@ -41,7 +43,9 @@ export const VALUE_OPTIONS: Options = Object.fromEntries(
       optionOf(name),
       {
         value: WORDS[field.kind],
-        text: field.what.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase()).replace(/\.$/, ''),
+        text: (field.onLine ?? field.what)
+          .replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase())
+          .replace(/\.$/, ''),
         ...(fallback !== '' && fallback !== '0' && { fallback }),
         ...(field.kind === 'choice' && { choices: field.choices }),
         ...(field.kind === 'switch' && { choices: ['true', 'false'] }),
@@ -88,15 +92,16 @@ export function uncheckedOfYaml(text: string, file: string): Readonly<Record<str
   return object as Record<string, unknown>;
 }
 
+export const isValueName = (name: string): name is ValueName => Object.hasOwn(VALUES, name);
+
 export function checkedSome(
   values: Readonly<Record<string, unknown>>,
   whereOf: (name: ValueName) => string,
 ): SomeValues {
   const mistakes = Object.entries(values).flatMap(([name, value]) => {
-    const field = Object.hasOwn(VALUES, name) ? VALUES[name as ValueName] : undefined;
-    if (field === undefined) return [`${whereOf(name as ValueName)} is no value; ${meantBy(name)}`];
-    const wrong = wrongIn(field, value);
-    return wrong === undefined ? [] : [`${whereOf(name as ValueName)}: ${wrong}`];
+    if (!isValueName(name)) return [`${whereOf(name as ValueName)} is no value; ${meantBy(name)}`];
+    const wrong = wrongIn(VALUES[name], value);
+    return wrong === undefined ? [] : [`${whereOf(name)}: ${wrong}`];
   });
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return values;
@@ -143,15 +148,39 @@ function wrongText(form: Form | undefined, value: unknown): string | undefined {
 /** Later ones win. The roles themselves must be able to start with them. */
 export function wholeValues(...parts: readonly SomeValues[]): InstallValues {
   const values = Object.assign({}, defaultValues(), ...parts) as InstallValues;
-  const further = { cluster: values.clusterArgs, gateway: values.gatewayArgs, node: values.nodeArgs };
   for (const role of INSTALLED_ROLES) {
-    const args = [...argumentsFor(role, values), ...further[role]];
-    const options = Object.fromEntries(
-      args.flatMap((arg, at) => (arg.startsWith('--') ? [[arg.slice(2), args[at + 1]]] : [])),
-    ) as Record<string, string>;
-    checkRole(options);
+    const name = `${role}Args` as const;
+    // One process takes the options of all.
+    const further = furtherOptions(values[name], values.oneProcess ? 'all' : role, `--${optionOf(name)}`);
+    const args = argumentsFor(role, values);
+    const own = args.flatMap((arg, at) => (at % 2 === 0 ? [[arg.slice(2), args[at + 1]]] : []));
+    checkRole(Object.fromEntries([...own, ...further]) as Record<string, string>);
   }
   return values;
+}
+
+/** What somebody has added by hand. A role ends at what is no option of its own: its pod would come back again and again. */
+function furtherOptions(args: readonly string[], role: Role, where: string): [string, string][] {
+  const options: [string, string][] = [];
+  const wrong = (why: string): TributaryError => new TributaryError('Invalid', `${where}: ${why}`);
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? '';
+    const [, name = '', inline] = /^--([^=]+)(?:=(.*))?$/su.exec(arg) ?? [];
+    if (!isOptionOf(role, name)) {
+      const near = nearestOf(name, optionsOf(role));
+      const meant =
+        near === undefined
+          ? `what it has is shown by: tributary run ${role} --help`
+          : `did you mean --${near}?`;
+      throw wrong(`"${arg}" is no option of role ${role}; ${meant}`);
+    }
+    const value = inline ?? args[++at];
+    if (value === undefined) throw wrong(`--${name} needs a value`);
+    if (inline === undefined && value.startsWith('--'))
+      throw wrong(`--${name} needs a value; "${value}" follows it`);
+    options.push([name, value]);
+  }
+  return options;
 }
 
 /** Roles call some options otherwise than a person who installs does. */

@@ -8,11 +8,11 @@ import {
 import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
 import { configMaps, definitions } from '../../api/resources.ts';
 import type { ConfigMap } from '../../api/wire.ts';
-import type { InstallValues } from '../../deploy/installation/values.ts';
+import { type InstallValues, VALUE_NAMES, VALUES } from '../../deploy/installation/values.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { printYaml } from '../yaml.ts';
 import { found, listed } from './objects.ts';
-import { checkedSome, type SomeValues, uncheckedOfYaml } from './values.ts';
+import { checkedSome, isValueName, optionOf, type SomeValues, uncheckedOfYaml } from './values.ts';
 import type { InstallSession } from './waiting.ts';
 
 export interface Installed {
@@ -36,15 +36,53 @@ export async function installedOf(session: InstallSession): Promise<Installed | 
   };
 }
 
+/** A change that was interrupted is gone on with; one that has failed is gone back from. */
+const recordedIn = ({ values, change }: Installed): Installed['values'] =>
+  change?.state === 'UnderWay' ? change.values : values;
+
 /**
- * What is chosen now takes the place of what was installed, also where that is no longer permitted. A change that was interrupted is
- * gone on with; one that has failed is gone back from.
+ * What is chosen now takes the place of what was installed, also where that is no longer permitted. What another version knows and this
+ * one does not is left out.
  */
-export const valuesAfter = ({ values, change }: Installed, chosen: SomeValues): SomeValues =>
+export const valuesAfter = (installed: Installed, chosen: SomeValues): SomeValues =>
   checkedSome(
-    { ...(change?.state === 'UnderWay' ? change.values : values), ...chosen },
+    {
+      ...Object.fromEntries(Object.entries(recordedIn(installed)).filter(([name]) => isValueName(name))),
+      ...chosen,
+    },
     (name) => `${WHERE}: ${name}`,
   );
+
+/** What an upgrade says of values that it leaves out; undefined: there are none. */
+export function unknownLine(installed: Installed): string | undefined {
+  const names = Object.keys(recordedIn(installed)).filter((name) => !isValueName(name));
+  return names.length === 0 ? undefined : `not known to this version, left out: ${names.join(', ')}`;
+}
+
+/** What an installation over one that is there says of values that it forgets; undefined: it forgets none. */
+export function resetLine(
+  installed: Installed,
+  chosen: SomeValues,
+  values: InstallValues,
+): string | undefined {
+  const recorded = recordedIn(installed);
+  const reset = VALUE_NAMES.flatMap((name) => {
+    const was = recorded[name];
+    const isReset =
+      !Object.hasOwn(chosen, name) &&
+      isEqual(values[name], VALUES[name].default) &&
+      !isEqual(was, values[name]);
+    return was === undefined || !isReset ? [] : [`--${optionOf(name)} (was ${shown(was)})`];
+  });
+  if (reset.length === 0) return undefined;
+  return `back to default: ${reset.join(', ')}. To keep what is not named, run instead: tributary upgrade`;
+}
+
+/** As it is given on the command line. */
+const shown = (value: unknown): string =>
+  Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : JSON.stringify(value);
+
+const isEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** What an upgrade says of the one before it; undefined: that one has ended. */
 export function beforeLine({ change }: Installed): string | undefined {

@@ -160,7 +160,7 @@ function leaseNotices({ lease, deployments, unreadable }: Facts, now: number): N
   const see = `kubectl -n ${SYSTEM_NAMESPACE} get lease,pods`;
   const about = 'role cluster';
   if (lease === undefined) {
-    const message = 'it has never run here; how to begin: docs/peering.md';
+    const message = 'it has never run here; to begin: tributary install';
     return isDeployed ? [] : [{ about, message, see, isWaiting: false }];
   }
   const silentMs = now - Date.parse(lease.spec?.renewTime ?? '');

@@ -10,6 +10,7 @@ import {
 } from '../../api/namespace-offloading.ts';
 import { LABEL_OFFLOADING_ORIGIN } from '../../api/names.ts';
 import { DEFAULT_PLACEMENT } from '../../api/placement.ts';
+import { originOf } from '../../api/unoffload-plan.ts';
 import { API_VERSION, closedCondition, virtualNodes } from '../../api/virtual-node.ts';
 import type { Draft } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -31,15 +32,7 @@ import {
   parseOffload,
   selectorOf,
 } from './offload-arguments.ts';
-import {
-  NAMESPACE,
-  nameOf,
-  originOf,
-  readNamespace,
-  readOffloading,
-  readyOf,
-  waitingLine,
-} from './offloading.ts';
+import { NAMESPACE, nameOf, readNamespace, readOffloading, readyOf, waitingLine } from './offloading.ts';
 
 /** Exits with EXIT.failed where some of the clusters do not have the namespace in time; what was written stays. */
 export const offloadCommand: Command = clusterCommand({

@@ -9,7 +9,6 @@ import {
   type OffloadedCluster,
 } from '../../api/namespace-offloading.ts';
 import { checkedLabel, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
-import { LABEL_OFFLOADING_ORIGIN } from '../../api/names.ts';
 import { namespaces } from '../../api/resources.ts';
 import { peerOf } from '../../api/tenant-labels.ts';
 import type { Condition, Namespace } from '../../api/wire.ts';
@@ -60,10 +59,6 @@ export async function readOffloading(
   const ref = { namespace, name: OFFLOADING_NAME };
   return client.get(namespaceOffloadings, ref, { signal }).catch(ignoring('NotFound'));
 }
-
-/** Who has made it: a label, the operator's selector, a tether; undefined: a person. */
-export const originOf = ({ metadata }: NamespaceOffloading): string | undefined =>
-  metadata.labels?.[LABEL_OFFLOADING_ORIGIN];
 
 export const readyOf = ({ status }: NamespaceOffloading): Condition | undefined =>
   status?.conditions?.find(({ type }) => type === NAMESPACE_OFFLOADING_CONDITIONS.ready);

@@ -6,7 +6,8 @@ import {
 } from '../../api/namespace-offloading.ts';
 import { LABEL_OFFLOAD } from '../../api/names.ts';
 import { namespaces } from '../../api/resources.ts';
-import type { Namespace, Pod } from '../../api/wire.ts';
+import { originOf, type UnoffloadPlan, unoffloadPlan } from '../../api/unoffload-plan.ts';
+import type { Pod } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Command } from '../command.ts';
@@ -17,14 +18,7 @@ import { clusterCommand, type Session } from '../peering/environment.ts';
 import { followObject } from '../peering/foreign-clusters.ts';
 import { progressOf } from '../progress.ts';
 import { keptAwayLines, keptAwayTitle, readKeptAway } from './kept-away.ts';
-import {
-  checkedNamespace,
-  NAMESPACE,
-  originOf,
-  readNamespace,
-  readOffloading,
-  waitingLine,
-} from './offloading.ts';
+import { checkedNamespace, NAMESPACE, readNamespace, readOffloading, waitingLine } from './offloading.ts';
 
 interface UnoffloadArguments {
   namespace: string;
@@ -53,33 +47,6 @@ export const unoffloadCommand: Command = clusterCommand({
   run: unoffload,
 });
 
-/** What is written, in this order, so that nothing makes the object again. */
-interface Plan {
-  /** New value of the namespace's label; null: none. Undefined: it stays. */
-  label?: 'false' | null;
-  deletes: boolean;
-}
-
-/** Pure. */
-export function planOf({ metadata }: Namespace, offloading: NamespaceOffloading | undefined): Plan {
-  const label = metadata.labels?.[LABEL_OFFLOAD];
-  const origin = offloading && originOf(offloading);
-  if (origin === 'tether') {
-    throw new TributaryError(
-      'Conflict',
-      `the tether of this cluster has forwarded ${metadata.name}; end it with: tributary untether`,
-    );
-  }
-  // The operator's selector would make it again.
-  if (origin === 'selector') return { label: 'false', deletes: false };
-  const isOffloading = label !== undefined && label !== 'false';
-  const isOurs = origin === undefined && offloading !== undefined;
-  return {
-    ...(isOffloading && { label: null }),
-    deletes: isOurs && offloading.metadata.deletionTimestamp === undefined,
-  };
-}
-
 async function unoffload(
   { namespace, isDry, timeoutMs }: UnoffloadArguments,
   session: Session,
@@ -87,7 +54,7 @@ async function unoffload(
   const { client, io, signal } = session;
   const found = await readNamespace(namespace, 'see: kubectl get namespaces', session);
   const offloading = await readOffloading(namespace, session);
-  const plan = planOf(found, offloading);
+  const plan = unoffloadPlan(found, offloading);
   if (offloading === undefined && plan.label === undefined) {
     io.out(`Namespace ${namespace} is not offloaded\n`);
     return tellKeptAway(await readKeptAway(namespace, session), session);
@@ -114,7 +81,7 @@ function tellKeptAway(kept: readonly Pod[], { io }: Pick<Session, 'io'>): number
   return EXIT.failed;
 }
 
-const told = ({ label, deletes }: Plan, namespace: string): string[] => [
+const told = ({ label, deletes }: UnoffloadPlan, namespace: string): string[] => [
   ...(label === null ? [`Label ${LABEL_OFFLOAD} of namespace ${namespace} removed`] : []),
   ...(label === 'false'
     ? [

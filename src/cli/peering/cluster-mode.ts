@@ -32,8 +32,8 @@ export const followMode = async <Result>(
 ): Promise<Result | undefined> =>
   followObject(session, { read: async () => readMode(session), untilMs, look });
 
-/** Several times what passes between two renewals. */
-const SILENT_MS = 6000;
+/** Who holds a Lease renews it within its duration. Also where the Lease names none, or one that a slow answer takes up. */
+const LEAST_SILENT_MS = 6000;
 
 /**
  * Begins to watch whether the cluster role is alive. The returned function says in a line that it is not, if its Lease has not
@@ -45,13 +45,25 @@ export async function watchRole(session: Session): Promise<() => Promise<string>
   const before = await renewal(session);
   return async () => {
     const silentMs = clock.monotonic() - began;
-    if (before === undefined || silentMs < SILENT_MS || (await renewal(session)) !== before) return '';
+    if (before === undefined || silentMs < before.silentMs) return '';
+    if ((await renewal(session))?.renewed !== before.renewed) return '';
     return `The cluster role of Tributary has not renewed its Lease ${SYSTEM_NAMESPACE}/${CLUSTER_LEASE} for ${Math.round(silentMs / 1000)} s or longer: is it running?\n`;
   };
 }
 
-async function renewal({ client, signal }: Session): Promise<string | undefined> {
+interface Renewal {
+  readonly renewed: string;
+  /** After which the role is not heard any more. */
+  readonly silentMs: number;
+}
+
+async function renewal({ client, signal }: Session): Promise<Renewal | undefined> {
   const ref = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_LEASE };
   const lease = await client.get(leases, ref, { signal }).catch(ignoring('NotFound', 'Forbidden'));
-  return lease && `${lease.spec?.holderIdentity} ${lease.spec?.renewTime}`;
+  if (lease === undefined) return undefined;
+  const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = lease.spec ?? {};
+  return {
+    renewed: `${holderIdentity} ${renewTime}`,
+    silentMs: Math.max(LEAST_SILENT_MS, leaseDurationSeconds * 1000),
+  };
 }

@@ -1,4 +1,5 @@
 /** `tributary unpeer`: ends a peering from this side. */
+import { claimsAbroad } from '../../api/claims-abroad.ts';
 import {
   type Direction,
   DIRECTIONS,
@@ -235,19 +236,9 @@ const THEIR_SIDE =
   '  Over there, the provider removes the request, the account and the namespaces of this cluster now: that takes some seconds ' +
   'while it can be reached. To wait for it, too: --to-context\n';
 
-/**
- * Claims whose volumes are in that cluster, as `namespace/name`: they end with its tenant namespaces. Also of claims that
- * are gone where somebody has said Retain, and so that the data are to stay.
- */
+/** They end with the tenant namespaces of that cluster. */
 async function claimsOverThere(clusterID: string, { client, signal }: Session): Promise<string[]> {
   const labelSelector = `${LABEL_MANAGED_BY}=${clusterID}`;
   const { items } = await client.list(persistentVolumes, { labelSelector, signal });
-  return items
-    .filter(
-      ({ spec, status }) =>
-        status?.phase === 'Bound' ||
-        (status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Retain'),
-    )
-    .map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`)
-    .toSorted();
+  return claimsAbroad(items);
 }

@@ -58,6 +58,8 @@ export const INSTALLED_ROLES: readonly InstalledRole[] = ['cluster', 'gateway', 
 interface FieldBase {
   /** A sentence for values.yaml and for the schema. */
   readonly what: string;
+  /** The same for the command line, where a value is written otherwise. */
+  readonly onLine?: string;
   /** The option of the roles that carries it, where it is an argument and nothing else. */
   readonly option?: { readonly name: string; readonly roles: readonly InstalledRole[] };
 }
@@ -224,7 +226,7 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     kind: 'list',
     default: [],
     form: CIDR,
-    what: 'Ranges from which peers whose addresses overlap get others. Without them: 100.64.0.0/10.',
+    what: 'Ranges of the addresses at which peers are seen here, unless a person allows a peer its own. Without them: 100.64.0.0/10.',
     ...ofCluster('view-pools'),
   },
   reservedCidrs: {
@@ -331,6 +333,7 @@ export const VALUES: Readonly<Record<ValueName, Field>> = {
     kind: 'list',
     default: [],
     what: 'Further arguments of role `cluster`, such as [--credential-seconds, "7200"].',
+    onLine: 'Further arguments of role `cluster`, such as --cluster-args=--credential-seconds,7200.',
   },
   gatewayArgs: { kind: 'list', default: [], what: 'Further arguments of role `gateway`.' },
   nodeArgs: { kind: 'list', default: [], what: 'Further arguments of role `node`.' },

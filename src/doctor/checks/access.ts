@@ -1,10 +1,10 @@
 import type { PolicyRule } from '../../api/rbac.ts';
 import type { ExpectedRights, Facts, ReadProblem, Seen } from '../facts.ts';
 import { itemsOf } from '../facts.ts';
-import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
+import { type Cure, type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 
 /** Whether the API server answers, and what the person who asks may read. */
-export function accessFindings({ apiServer, lists }: Facts): readonly Finding[] {
+export function accessFindings({ apiServer, lists, installation }: Facts): readonly Finding[] {
   const findings = new Findings('access');
   const tried = `read version and objects from ${apiServer.url}`;
   if (apiServer.error !== undefined) {
@@ -21,17 +21,22 @@ export function accessFindings({ apiServer, lists }: Facts): readonly Finding[] 
   const problems = Object.values(lists as unknown as Record<string, Seen<unknown>>).flatMap((seen) =>
     'problem' in seen ? [seen.problem] : [],
   );
-  for (const problem of problems) unread(findings, problem);
+  for (const problem of problems) unread(findings, problem, installation !== undefined);
   if (problems.length === 0) findings.ok(THIS_CLUSTER, { tried, cameBack: 'all of it' });
   return findings.all();
 }
 
-function unread(findings: Findings, { message, wanted, isForbidden, isKindUnknown }: ReadProblem): void {
+/** `isRecorded`: `tributary install` has been here. */
+function unread(
+  findings: Findings,
+  { message, wanted, isForbidden, isKindUnknown }: ReadProblem,
+  isRecorded: boolean,
+): void {
   const said = { tried: wanted, cameBack: message };
   if (isKindUnknown && wanted.includes('tributary.dev')) {
     findings.problem(THIS_CLUSTER, said, {
       remedy: 'install the definitions of Tributary',
-      run: 'tributary manifests crds | kubectl apply --server-side -f -',
+      run: isRecorded ? UPGRADE : 'tributary manifests crds | kubectl apply --server-side -f -',
     });
   } else if (isForbidden) {
     const remedy = `whoever runs this lacks the right to ${wanted}; ask an administrator for it, so that the rest can be judged`;
@@ -42,7 +47,7 @@ function unread(findings: Findings, { message, wanted, isForbidden, isKindUnknow
 }
 
 /** Whether our own roles have the rights that this version gives them. */
-export function rightsFindings({ lists, expectedRights }: Facts): readonly Finding[] {
+export function rightsFindings({ lists, expectedRights, installation }: Facts): readonly Finding[] {
   const findings = new Findings('rights');
   for (const expected of expectedRights) {
     const seen = expected.kind === 'ClusterRole' ? lists.clusterRoles : lists.roles;
@@ -51,12 +56,16 @@ export function rightsFindings({ lists, expectedRights }: Facts): readonly Findi
     const found = itemsOf(seen).find(
       ({ metadata }) => metadata.name === expected.name && metadata.namespace === expected.namespace,
     );
-    judge(findings, expected, found?.rules);
+    judge(findings, expected, { rules: found?.rules, isRecorded: installation !== undefined });
   }
   return findings.all();
 }
 
-function judge(findings: Findings, expected: ExpectedRights, rules: readonly PolicyRule[] | undefined): void {
+function judge(
+  findings: Findings,
+  expected: ExpectedRights,
+  { rules, isRecorded }: { rules: readonly PolicyRule[] | undefined; isRecorded: boolean },
+): void {
   const { kind, name, namespace } = expected;
   const where = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
   const said = (cameBack: string): { tried: string; cameBack: string } => ({
@@ -71,9 +80,7 @@ function judge(findings: Findings, expected: ExpectedRights, rules: readonly Pol
     THIS_CLUSTER,
     said(rules === undefined ? 'it is not there' : `it lacks: ${texts}`),
     rules === undefined
-      ? {
-          remedy: 'apply again what `tributary manifests` prints for the role, with the options that you use',
-        }
+      ? missingCure(isRecorded)
       : {
           remedy: 'give the role these rights back',
           run: `kubectl patch ${kind.toLowerCase()} ${name}${at} --type json -p '${JSON.stringify(
@@ -82,6 +89,13 @@ function judge(findings: Findings, expected: ExpectedRights, rules: readonly Pol
         },
   );
 }
+
+const UPGRADE = 'tributary upgrade';
+
+const missingCure = (isRecorded: boolean): Cure =>
+  isRecorded
+    ? { remedy: 'have the installation make it again', run: UPGRADE }
+    : { remedy: 'apply again what `tributary manifests` prints for the role, with the options that you use' };
 
 /** The parts of the wanted rules that no rule grants. */
 export function lackingRules(wanted: readonly PolicyRule[], granted: readonly PolicyRule[]): PolicyRule[] {

@@ -5,7 +5,7 @@ import { hasTunnels, optionOf } from '../../api/one-process.ts';
 import { GATEWAY_LEASE } from '../../api/own-network.ts';
 import { replicaFailureOf } from '../../api/replica-failure.ts';
 import type { Lease, Node } from '../../api/wire.ts';
-import { type Deployment, type Facts, itemsOf } from '../facts.ts';
+import { type DaemonSet, type Deployment, type Facts, itemsOf } from '../facts.ts';
 import { type Cure, type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 import { GATEWAY_NAME, gatewayDeployment, gatewayLogs, oneProcess, withoutWireGuard } from '../subjects.ts';
 
@@ -18,6 +18,7 @@ export function agentFindings(facts: Facts): readonly Finding[] {
   );
   judgeWireGuard(findings, facts);
   for (const deployment of ours) judgeDeployment(findings, deployment);
+  for (const daemonSet of itemsOf(lists.daemonSets)) judgeDaemonSet(findings, daemonSet, facts);
   const one = oneProcess(facts);
   if (hasTunnels(one)) judgeNodes(findings, itemsOf(lists.nodes));
   const gateway = itemsOf(lists.leases).find(({ metadata }) => metadata.name === GATEWAY_LEASE);
@@ -70,9 +71,34 @@ function deploymentCure({
   };
 }
 
+const isReal = ({ metadata }: Node): boolean => metadata.labels?.[LABEL_NODE_TYPE] === undefined;
+
+/** A pod for each node: where one is missing, pods of that node reach no peer. */
+function judgeDaemonSet(findings: Findings, { metadata, status }: DaemonSet, { lists }: Facts): void {
+  const { namespace = '', name } = metadata;
+  const { numberReady: ready = 0, desiredNumberScheduled: wanted = 0 } = status ?? {};
+  const real = itemsOf(lists.nodes).filter(isReal);
+  const nodes = 'items' in lists.nodes ? `, in a cluster with ${real.length} node(s)` : '';
+  const said = { tried: `DaemonSet ${namespace}/${name}`, cameBack: `${ready} of ${wanted} ready${nodes}` };
+  const isEmpty = 'items' in lists.nodes && real.length === 0;
+  if ((ready >= wanted && wanted > 0) || isEmpty) return findings.ok(THIS_CLUSTER, said);
+  const remedy =
+    wanted === 0
+      ? 'it chooses no node: look at its node selector, its affinity and the taints of the nodes'
+      : 'its pods say why they do not run; of pods that cannot be made, its events do';
+  const cure = {
+    remedy,
+    run: `kubectl -n ${namespace} describe daemonset,pods -l ${LABEL_APP_NAME}=tributary`,
+  };
+  // The pod of a node that is away is away with it.
+  const away = real.filter(({ status: node }) => !isConditionTrue(node?.conditions, 'Ready')).length;
+  if (ready > 0 && wanted - ready <= away) findings.warn(THIS_CLUSTER, said, cure);
+  else findings.problem(THIS_CLUSTER, said, cure);
+}
+
 /** One process routes for its own node only. */
 function judgeNodes(findings: Findings, nodes: readonly Node[]): void {
-  const real = nodes.filter(({ metadata }) => metadata.labels?.[LABEL_NODE_TYPE] === undefined);
+  const real = nodes.filter(isReal);
   const tried = 'one process for all roles, which sets up the network of its own node';
   if (real.length <= 1) return findings.ok(THIS_CLUSTER, { tried, cameBack: 'there is no other node' });
   findings.problem(

@@ -2,8 +2,10 @@ import { conditionOf } from '../../api/conditions.ts';
 import { X509Certificate } from 'node:crypto';
 
 import { WEBHOOK_CONFIGURATION, WEBHOOK_SERVICE } from '../../api/admission.ts';
+import { peerIDOf } from '../../api/foreign-cluster.ts';
 import { ANNOTATION_EXPIRES, LABEL_PROVIDER } from '../../api/names.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from '../../api/virtual-node.ts';
+import type { Condition } from '../../api/wire.ts';
 import { type Facts, itemsOf, type SecretFacts } from '../facts.ts';
 import { type Cure, type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
 
@@ -29,22 +31,50 @@ function credential(
   const tried = `credential of VirtualNode ${subject} (Secret ${namespace}/${name})`;
   const end = secret && endOf(secret);
   const condition = conditionOf(node, VIRTUAL_NODE_CONDITIONS.credentials);
-  const isRejected = condition?.reason === VIRTUAL_NODE_REASONS.credentialsRejected;
-  const cure = renewal(node, secret);
-  const cameBack = end === undefined ? undefined : `valid until ${new Date(end).toISOString()}`;
-  const isExpired = end !== undefined && end <= facts.now;
-  if (isExpired) {
+  const cure = renewal(node, secret, facts);
+  if (end !== undefined && end <= facts.now) {
     findings.problem(subject, { tried, cameBack: `expired at ${new Date(end).toISOString()}` }, cure);
-  } else if (isRejected) {
-    findings.problem(subject, { tried, cameBack: condition?.message ?? 'rejected' }, cure);
-  } else if (cameBack !== undefined) findings.ok(subject, { tried, cameBack });
-  else if ('problem' in facts.lists.secrets) {
-    findings.unknown(subject, { tried, cameBack: `not readable: ${facts.lists.secrets.problem.message}` });
-  } else findings.ok(subject, { tried, cameBack: condition?.message ?? 'accepted so far' });
+  } else if (condition?.status === 'False') {
+    const isUseless = condition.reason === VIRTUAL_NODE_REASONS.notAuthorized;
+    findings.problem(subject, { tried, cameBack: told(condition) }, isUseless ? RIGHTS_CURE : cure);
+  } else if (end !== undefined) {
+    findings.ok(subject, { tried, cameBack: `valid until ${new Date(end).toISOString()}` });
+  } else untimed(findings, { subject, tried, condition }, facts.lists.secrets);
 }
 
-function renewal({ metadata, spec }: VirtualNode, secret: SecretFacts | undefined): Cure {
-  if (secret?.metadata.annotations?.[ANNOTATION_EXPIRES] !== undefined) {
+const told = ({ reason, message }: Condition): string => `${reason}: ${message}`;
+/** A credential is accepted, and may do nothing: another one could do no more. */
+const RIGHTS_CURE: Cure = {
+  remedy: 'the provider has to give the account its rights again: over there, tributary doctor',
+};
+
+/** One of which nobody has said when it ends. */
+function untimed(
+  findings: Findings,
+  { subject, tried, condition }: { subject: string; tried: string; condition: Condition | undefined },
+  secrets: Facts['lists']['secrets'],
+): void {
+  if ('problem' in secrets)
+    findings.unknown(subject, { tried, cameBack: `not readable: ${secrets.problem.message}` });
+  else if (condition?.status === 'Unknown') findings.unknown(subject, { tried, cameBack: told(condition) });
+  else findings.ok(subject, { tried, cameBack: condition?.message ?? 'accepted so far' });
+}
+
+/** The provider gives it by itself where the peering has made the node. */
+function isOfPeering({ metadata }: VirtualNode, secret: SecretFacts | undefined, { lists }: Facts): boolean {
+  if (secret !== undefined) return secret.metadata.annotations?.[ANNOTATION_EXPIRES] !== undefined;
+  const provider = metadata.labels?.[LABEL_PROVIDER];
+  return itemsOf(lists.foreignClusters).some(
+    (cluster) =>
+      provider !== undefined &&
+      peerIDOf(cluster) === provider &&
+      (cluster.status?.outgoing?.phase ?? 'None') !== 'None',
+  );
+}
+
+function renewal(node: VirtualNode, secret: SecretFacts | undefined, facts: Facts): Cure {
+  const { metadata, spec } = node;
+  if (isOfPeering(node, secret, facts)) {
     return {
       remedy: 'ask the provider for a new one',
       run: `tributary renew ${metadata.labels?.[LABEL_PROVIDER] ?? metadata.name}`,

@@ -1,14 +1,23 @@
-import { CONDITION_OFFLOADED, LABEL_PROVIDER, OFFLOADED_REASONS } from '../../api/names.ts';
+import {
+  CONDITION_OFFLOADED,
+  LABEL_PROVIDER,
+  OFFLOADED_REASONS,
+  type OffloadedReason,
+} from '../../api/names.ts';
+import { OFFLOADED_TEXTS } from '../../api/reasons/pods.ts';
 import { homeAdvice, isKeptAway, isNotOffloaded } from '../../api/sent-abroad.ts';
 import type { Pod } from '../../api/wire.ts';
 import { type Facts, itemsOf } from '../facts.ts';
-import { type Finding, Findings, THIS_CLUSTER } from '../finding.ts';
+import { type Finding, Findings, remedyOf, THIS_CLUSTER } from '../finding.ts';
 import { titleOfID } from '../subjects.ts';
 
 /** So many pods are named one by one. */
 const MOST = 20;
 
-const REMEDIES: Readonly<Record<string, string>> = {
+const todoOf = (reason: OffloadedReason): string => remedyOf(OFFLOADED_TEXTS[reason]);
+
+/** A new reason without a remedy does not compile. */
+const REMEDIES: Readonly<Record<OffloadedReason, string>> = {
   [OFFLOADED_REASONS.namespaceNotOffloaded]: 'offload its namespace, or let the pod run here',
   [OFFLOADED_REASONS.tenantNamespace]: 'the provider has no namespace for it: over there, tributary doctor',
   [OFFLOADED_REASONS.daemonSet]: 'keep the DaemonSet off virtual nodes: take its toleration off',
@@ -23,7 +32,23 @@ const REMEDIES: Readonly<Record<string, string>> = {
   [OFFLOADED_REASONS.invalid]: 'correct the field that the message names',
   [OFFLOADED_REASONS.unschedulable]:
     'no node over there has room for it: ask for less, or the provider for more',
+  [OFFLOADED_REASONS.placementNotPossible]: todoOf('PlacementNotPossible'),
+  [OFFLOADED_REASONS.placementNowhere]: todoOf('PlacementNowhere'),
+  [OFFLOADED_REASONS.networkPolicy]: todoOf('NetworkPolicyNotInForce'),
+  [OFFLOADED_REASONS.writesTooMuch]: todoOf('WriteBudgetSpent'),
+  [OFFLOADED_REASONS.namespaceBeingMade]: todoOf('NamespaceBeingMade'),
+  [OFFLOADED_REASONS.lost]: todoOf('RemotePodLost'),
 };
+
+/** What passes by itself, as a rule. */
+const PASSING: ReadonlySet<string> = new Set([
+  OFFLOADED_REASONS.networkPolicy,
+  OFFLOADED_REASONS.writesTooMuch,
+  OFFLOADED_REASONS.namespaceBeingMade,
+  OFFLOADED_REASONS.lost,
+]);
+
+const isKnown = (reason: string): reason is OffloadedReason => Object.hasOwn(REMEDIES, reason);
 
 /** Offloaded pods that do not run, and why. */
 export function podFindings(facts: Facts): readonly Finding[] {
@@ -68,8 +93,10 @@ function judgePod(findings: Findings, pod: Pod, subject: string): void {
     tried: `pod ${metadata.namespace ?? ''}/${metadata.name}`,
     cameBack: `${reason}: ${message}`,
   };
+  // An agent of another version may know more of them.
+  if (!isKnown(reason)) return findings.unknown(subject, said);
   const general = REMEDIES[reason];
   const remedy = isNotOffloaded(pod) ? `${general}: ${homeAdvice(pod)}` : general;
-  if (remedy === undefined) findings.unknown(subject, said);
+  if (PASSING.has(reason)) findings.warn(subject, said, { remedy });
   else findings.problem(subject, said, { remedy });
 }

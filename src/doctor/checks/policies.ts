@@ -3,12 +3,14 @@ import {
   DIRECTIONS,
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
+  type ForeignClusterReason,
   peerIDOf,
   type PeeringState,
   takesNoNewPods,
 } from '../../api/foreign-cluster.ts';
+import { FOREIGN_CLUSTER_TEXTS } from '../../api/reasons/peering.ts';
 import { type Facts, itemsOf } from '../facts.ts';
-import { type Cure, type Finding, Findings, type Said } from '../finding.ts';
+import { type Cure, type Finding, Findings, type Level, remedyOf, type Said } from '../finding.ts';
 import { blame, titleOf } from '../subjects.ts';
 
 /** Where each peering stands, and who has to decide. */
@@ -20,13 +22,6 @@ export function policyFindings(facts: Facts): readonly Finding[] {
   return findings.all();
 }
 
-const FINE: ReadonlySet<string | undefined> = new Set([
-  REASONS.ok,
-  REASONS.notWanted,
-  REASONS.settingUp,
-  undefined,
-]);
-
 function judge(
   findings: Findings,
   cluster: ForeignCluster,
@@ -37,9 +32,13 @@ function judge(
   const { phase = 'None', reason } = state;
   const said = saidOf(subject, direction, state);
   if (takesNoNewPods(state)) return findings.warn(subject, said, closedCure(cluster));
-  if (phase === 'Established' || FINE.has(reason)) return findings.ok(subject, said);
-  const cure = cureOf(cluster, direction, reason);
-  if (cure === undefined) return findings.unknown(subject, said);
+  const verdict = verdictOf(reason);
+  const isInUse = phase === 'Established' && reason !== REASONS.endsSoon;
+  if (isInUse || verdict === 'fine') return findings.ok(subject, said);
+  // A cluster of another version may know more of them.
+  if (verdict === undefined) return findings.unknown(subject, said);
+  const cure = verdict.cureOf({ cluster, direction, clusterID: peerIDOf(cluster) ?? 'CLUSTER_ID' });
+  if (verdict.level !== 'problem') return findings.add(subject, verdict.level, said, cure);
   // Who lends nothing on purpose, or uses nobody, has no policy for that direction; both at once is hardly meant.
   const isHalf = reason === REASONS.noPolicy && phase === 'None' && isOneWay(cluster, direction);
   if (isHalf) findings.ok(subject, said);
@@ -62,33 +61,7 @@ function isOneWay({ spec, status }: ForeignCluster, direction: Direction): boole
   return spec?.[other] === 'Enabled' || (status?.[other]?.phase ?? 'None') !== 'None';
 }
 
-function cureOf(cluster: ForeignCluster, direction: Direction, reason: string | undefined): Cure | undefined {
-  const { name } = cluster.metadata;
-  const clusterID = peerIDOf(cluster) ?? 'CLUSTER_ID';
-  switch (reason) {
-    case REASONS.noPolicy:
-      return direction === 'outgoing'
-        ? outgoingCure(cluster)
-        : {
-            remedy:
-              'no SharingPolicy is for it. This one lends it half of what is free, without further approval',
-            run: `echo '${JSON.stringify(sharingPolicy(clusterID))}' | kubectl apply -f -`,
-          };
-    case REASONS.waitingForApproval:
-      return approvalCure(cluster, direction, clusterID);
-    case REASONS.tokenRequired:
-    case REASONS.tokenInvalid:
-    case REASONS.tokenExpired:
-    case REASONS.tokenUsed:
-      return {
-        remedy: `over there: tributary token create; here: tributary peer ${cluster.spec?.endpoint ?? 'ENDPOINT'} --token -`,
-      };
-    default:
-      return refusalCure(name, reason);
-  }
-}
-
-function approvalCure({ status }: ForeignCluster, direction: Direction, clusterID: string): Cure {
+function approvalCure({ cluster: { status }, direction, clusterID }: About): Cure {
   if (direction === 'incoming') {
     return {
       remedy: 'it asks to run pods here. Let it in by this command, or refuse it: tributary deny',
@@ -119,26 +92,6 @@ const closedCure = (cluster: ForeignCluster): Cure => ({
   run: `kubectl describe advertisement ${peerIDOf(cluster) ?? cluster.metadata.name}`,
 });
 
-/** Somebody or something has said no. */
-function refusalCure(name: string, reason: string | undefined): Cure | undefined {
-  switch (reason) {
-    case REASONS.denied:
-    case REASONS.deniedHere:
-      return {
-        remedy:
-          'a person or a policy has refused it. Ask its administrator, or take back what was denied here',
-        run: `kubectl describe foreigncluster ${name}`,
-      };
-    case REASONS.offerRefused:
-      return { remedy: OFFER_CURE };
-    case REASONS.invalid:
-    case REASONS.duplicate:
-      return { remedy: 'this object has no effect; remove it', run: `kubectl delete foreigncluster ${name}` };
-    default:
-      return undefined;
-  }
-}
-
 /** `None`: nobody here asks. Otherwise the provider has no policy. */
 function outgoingCure({ metadata, status }: ForeignCluster): Cure {
   if (status?.outgoing?.phase === 'None') {
@@ -159,3 +112,94 @@ const sharingPolicy = (clusterID: string): object => ({
   metadata: { name: `for-${clusterID.toLowerCase()}` },
   spec: { peers: { clusterIDs: [clusterID] }, approval: 'Automatic', sharePercent: 50 },
 });
+
+interface About {
+  cluster: ForeignCluster;
+  direction: Direction;
+  clusterID: string;
+}
+
+type CureOf = (about: About) => Cure;
+/** `fine`: nothing is to be done. Unknown: the lines about the link say whether it is wrong, or the next minutes do. */
+type Verdict = 'fine' | { cureOf: CureOf; level: Exclude<Level, 'ok'> };
+
+const wrong = (cureOf: CureOf): Verdict => ({ cureOf, level: 'problem' });
+const asTold = (reason: ForeignClusterReason): CureOf => {
+  const remedy = remedyOf(FOREIGN_CLUSTER_TEXTS[reason]);
+  return () => ({ remedy });
+};
+const told = (reason: ForeignClusterReason): Verdict => wrong(asTold(reason));
+const open = (reason: ForeignClusterReason): Verdict => ({ cureOf: asTold(reason), level: 'unknown' });
+
+const policyCure = ({ cluster, direction, clusterID }: About): Cure =>
+  direction === 'outgoing'
+    ? outgoingCure(cluster)
+    : {
+        remedy:
+          'no SharingPolicy is for it. This one lends it half of what is free, without further approval',
+        run: sharingCommand(clusterID),
+      };
+
+const sharingCommand = (clusterID: string): string =>
+  `echo '${JSON.stringify(sharingPolicy(clusterID))}' | kubectl apply -f -`;
+
+const endsSoonCure = ({ clusterID }: About): Cure => ({
+  remedy:
+    'no SharingPolicy is for it any more, and its pods here have until then to leave. To go on with it, write one; this one lends it ' +
+    'half of what is free',
+  run: sharingCommand(clusterID),
+});
+
+const tokenCure = wrong(({ cluster }) => ({
+  remedy: `over there: tributary token create; here: tributary peer ${cluster.spec?.endpoint ?? 'ENDPOINT'} --token -`,
+}));
+
+/** Somebody or something has said no. */
+const refusalCure = wrong(({ cluster }) => ({
+  remedy: 'a person or a policy has refused it. Ask its administrator, or take back what was denied here',
+  run: `kubectl describe foreigncluster ${cluster.metadata.name}`,
+}));
+
+const uselessCure = wrong(({ cluster }) => ({
+  remedy: 'this object has no effect; remove it',
+  run: `kubectl delete foreigncluster ${cluster.metadata.name}`,
+}));
+
+/** A new reason without a verdict does not compile. */
+const VERDICTS: Readonly<Record<ForeignClusterReason, Verdict>> = {
+  AsExpected: 'fine',
+  NotWanted: 'fine',
+  SettingUp: 'fine',
+  NoPolicyMatches: wrong(policyCure),
+  WaitingForApproval: wrong(approvalCure),
+  TokenRequired: tokenCure,
+  TokenInvalid: tokenCure,
+  TokenExpired: tokenCure,
+  TokenUsed: tokenCure,
+  DeniedByPeer: refusalCure,
+  DeniedHere: refusalCure,
+  OfferRefused: wrong(() => ({ remedy: OFFER_CURE })),
+  Invalid: uselessCure,
+  Duplicate: uselessCure,
+  EndsSoon: { cureOf: endsSoonCure, level: 'warning' },
+  Revoked: told('Revoked'),
+  Fenced: told('Fenced'),
+  Suspended: told('Suspended'),
+  TetheringForbidden: told('TetheringForbidden'),
+  TetheredElsewhere: told('TetheredElsewhere'),
+  IdentityUnconfirmed: open('IdentityUnconfirmed'),
+  WrongIdentity: open('WrongIdentity'),
+  NoEndpoint: open('NoEndpoint'),
+  EndpointUnreachable: open('EndpointUnreachable'),
+  IncompatibleProtocol: open('IncompatibleProtocol'),
+  LinkLost: open('LinkLost'),
+  WaitingForDecision: open('WaitingForDecision'),
+  WaitingForOffer: open('WaitingForOffer'),
+  Withdrawn: open('Withdrawn'),
+  Ending: open('Ending'),
+};
+
+function verdictOf(reason: string | undefined): Verdict | undefined {
+  if (reason === undefined) return 'fine';
+  return Object.hasOwn(VERDICTS, reason) ? VERDICTS[reason as ForeignClusterReason] : undefined;
+}

@@ -69,14 +69,23 @@ function packetCure(tunnel: Tunnel, { reason }: Condition, facts: Facts): Cure {
         remedy: `packets of the peer arrive, ours do not: let UDP through from ${ours} to ${theirs}. If it is let through, look for the cause over there: tributary doctor`,
       };
     case REASONS.noEndpoint:
-      return {
-        remedy:
-          'one of the two gateways needs an address that the other one can dial: run `tributary manifests gateway --tunnel-endpoint HOST:PORT` there',
-      };
+      return endpointCure(facts);
     default:
       return { remedy: 'the other lines about this peer say what to do' };
   }
 }
+
+const NEEDS_ENDPOINT = 'one of the two gateways needs an address that the other one can dial';
+
+const endpointCure = ({ installation }: Facts): Cure =>
+  installation === undefined
+    ? {
+        remedy: `${NEEDS_ENDPOINT}: run \`tributary manifests gateway --tunnel-endpoint HOST:PORT\` there`,
+      }
+    : {
+        remedy: `${NEEDS_ENDPOINT}. If it is ours, name it; else the same is to be done over there`,
+        run: 'tributary upgrade --tunnel-endpoints HOST:PORT',
+      };
 
 const endpointOf = ({ spec, status }: Tunnel): string | undefined =>
   status?.connection?.endpoint ?? spec.peer?.endpoints[0];
@@ -114,14 +123,19 @@ export function mtuFindings(facts: Facts): readonly Finding[] {
     };
     if (mtu >= linkMtu) findings.ok(subject, said);
     else {
-      const path = `let the path carry ${linkMtu + 80} bytes`;
-      // Smaller ones are refused by the roles, since IPv6 needs as much.
-      const set = mtu < LEAST_MTU ? '' : `, or apply gateway and node again with --tunnel-mtu ${mtu}`;
-      const remedy = `it works, since larger packets are refused or cut. To avoid that, ${path}${set}`;
-      findings.warn(subject, said, { remedy });
+      findings.warn(subject, said, sizeCure({ mtu, linkMtu }, facts));
     }
   }
   return findings.all();
+}
+
+function sizeCure({ mtu, linkMtu }: { mtu: number; linkMtu: number }, { installation }: Facts): Cure {
+  const remedy = `it works, since larger packets are refused or cut. To avoid that, let the path carry ${linkMtu + 80} bytes`;
+  // Smaller ones are refused by the roles, since IPv6 needs as much.
+  if (mtu < LEAST_MTU) return { remedy };
+  return installation === undefined
+    ? { remedy: `${remedy}, or apply gateway and node again with --tunnel-mtu ${mtu}` }
+    : { remedy: `${remedy}, or send smaller ones`, run: `tributary upgrade --tunnel-mtu ${mtu}` };
 }
 
 /** Prefixes that mean two things at once. */
@@ -153,7 +167,7 @@ export function addressFindings(facts: Facts): readonly Finding[] {
         {
           remedy:
             'have other addresses chosen for it, apart from these routes: the Tunnel is made again at once. To keep them free also from a ' +
-            `gateway on a node without these routes, give the role cluster --reserved-cidrs ${[...new Set(collisions.map(({ route }) => route))].join(',')}`,
+            `gateway on a node without these routes, ${reserving([...new Set(collisions.map(({ route }) => route))], facts)}`,
           run: `kubectl delete tunnel ${name}`,
         },
       );
@@ -164,7 +178,7 @@ export function addressFindings(facts: Facts): readonly Finding[] {
         {
           remedy:
             condition.reason === REASONS.poolExhausted
-              ? 'give the role cluster a larger --view-pools'
+              ? largerPool(facts)
               : 'the message names the range; the peer has to correct it, or it may only need a moment',
         },
       );
@@ -173,6 +187,17 @@ export function addressFindings(facts: Facts): readonly Finding[] {
   }
   return findings.all();
 }
+
+/** Lists that are given to an upgrade take the place of those that are recorded. */
+const reserving = (ranges: readonly string[], { installation }: Facts): string =>
+  installation === undefined
+    ? `give the role cluster --reserved-cidrs ${ranges.join(',')}`
+    : `add ${ranges.join(',')} to the reserved ranges: tributary upgrade --reserved-cidrs, with all of them`;
+
+const largerPool = ({ installation }: Facts): string =>
+  installation === undefined
+    ? 'give the role cluster a larger --view-pools'
+    : 'give it a larger range: tributary upgrade --view-pools, with all of them';
 
 function overlapping(one: string, other: string): boolean {
   const [first, second] = [tryPrefix(one), tryPrefix(other)];

@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { type ForeignCluster, foreignClusters } from '../../../src/api/foreign-cluster.ts';
+import { namespaceOffloadings } from '../../../src/api/namespace-offloading.ts';
 import { peeringRequests } from '../../../src/api/peering-request.ts';
+import { namespaces } from '../../../src/api/resources.ts';
 import { perform } from '../../../src/dashboard/perform.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
@@ -12,12 +14,66 @@ const { signal } = new AbortController();
 let api: FakeApi;
 let client: KubeClient;
 beforeEach(() => {
-  api = new FakeApi({ types: [foreignClusters, peeringRequests] });
+  api = new FakeApi({ types: [foreignClusters, namespaceOffloadings, peeringRequests] });
   client = api.client();
 });
 afterEach(async () => {
   await client.close();
   await api.stop();
+});
+
+describe('a namespace comes home', () => {
+  const OFFLOADINGS = 'namespaceoffloadings.tributary.dev';
+  const offloaded = (origin: string | undefined, label: string | undefined): void => {
+    const labels = { ...(label !== undefined && { 'tributary.dev/offload': label }) };
+    api.seed(namespaces, { metadata: { name: 'shop', labels } });
+    api.seed(namespaceOffloadings, {
+      metadata: {
+        namespace: 'shop',
+        name: 'offloading',
+        ...(origin !== undefined && { labels: { 'tributary.dev/offloading-origin': origin } }),
+      },
+    });
+  };
+  const unoffload = async (): Promise<string> =>
+    perform({ do: 'unoffload', namespace: 'shop' }, { client, signal });
+  const after = async (): Promise<unknown> => {
+    const { metadata } = await client.get(namespaces, { name: 'shop' });
+    return [
+      metadata.labels?.['tributary.dev/offload'],
+      api.storage.get(OFFLOADINGS, 'shop/offloading') !== undefined,
+    ];
+  };
+
+  test.each([
+    ['a person', undefined, undefined, [undefined, false]],
+    ['a person, with a label that would do it again', undefined, 'true', [undefined, false]],
+    // The role cluster removes it.
+    ['a label', 'label', 'true', [undefined, true]],
+    ['the selector of an operator', 'selector', undefined, ['false', true]],
+  ])('that was offloaded by %s', async (_by, origin, label, expected) => {
+    offloaded(origin, label);
+    expect(await unoffload()).toBe('Namespace shop comes home.');
+    expect(await after()).toEqual(expected);
+  });
+
+  test('but one of a tether only with its end', async () => {
+    offloaded('tether', undefined);
+    await expect(unoffload()).rejects.toThrow(
+      'the tether of this cluster has forwarded shop; end it with: tributary untether',
+    );
+    expect(await after()).toEqual([undefined, true]);
+  });
+
+  test('also for who may not read namespaces', async () => {
+    api.fault({
+      match: ({ method, path }) => method === 'GET' && path === '/api/v1/namespaces/shop',
+      status: 403,
+    });
+    offloaded('label', 'true');
+    expect(await unoffload()).toBe('Namespace shop comes home.');
+    expect(await after()).toEqual([undefined, true]);
+  });
 });
 
 const seed = (spec: ForeignCluster['spec']): void => {

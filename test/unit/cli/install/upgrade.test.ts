@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 
 import { nodes, pods } from '../../../../src/api/resources.ts';
 import { installCommand, upgradeCommand } from '../../../../src/cli/install/install.ts';
@@ -31,6 +31,14 @@ const recorded = (): unknown => {
   const { values = '' } = (map?.['data'] ?? {}) as { values?: string };
   return (parse(values) as { image: string }).image;
 };
+/** As another version would have written it. */
+function record(more: object): void {
+  const map = world.api.storage.get('configmaps', 'tributary-system/tributary-installation');
+  if (map === undefined) throw new Error('nothing is recorded');
+  const { values = '', ...rest } = map['data'] as { values?: string };
+  const data = { ...rest, values: stringify({ ...(parse(values) as object), ...more }) };
+  world.api.storage.update('configmaps', { ...map, data });
+}
 const install = async (): Promise<void> => {
   expect(await world.run(installCommand, 'rome --image t:1 --yes')).toMatchObject({ code: 0, err: '' });
 };
@@ -149,6 +157,43 @@ test('where no pod of a role can be made, the wait says why', async () => {
   const { code, err } = await world.run(upgradeCommand, '--yes --timeout 5s');
   expect(code).toBe(1);
   expect(err).toContain('without success: 0 of 1 pods are; FailedCreate: quota. ');
+});
+
+test('further arguments of a role are given after =, and one that it does not have is refused before anything is written', async () => {
+  const refused = await world.run(installCommand, 'rome --image t:1 --cluster-args=--no-such,1 --yes');
+  expect(refused).toMatchObject({ code: 2, out: '' });
+  expect(refused.err).toMatch(/^--cluster-args: "--no-such" is no option of role cluster; .*\n$/);
+  expect(images()).toEqual([undefined, undefined, undefined]);
+  const line = 'rome --image t:1 --cluster-args=--credential-seconds,7200 --yes';
+  expect(await world.run(installCommand, line)).toMatchObject({ code: 0, err: '' });
+  const role = world.api.storage.get('deployments.apps', 'tributary-system/tributary-cluster');
+  expect(JSON.stringify(role)).toContain('"--credential-seconds","7200"');
+  expect((await world.run(upgradeCommand, '--node-args=--drain-seconds,1 --yes')).err).toMatch(
+    /^--node-args: "--drain-seconds" is no option of role node; /,
+  );
+});
+
+test('values that only a newer version knows are left out by the older program, and named', async () => {
+  await install();
+  record({ teleports: true, speed: 'c' });
+  const { code, out, err } = await world.run(upgradeCommand, '--yes');
+  expect([code, err]).toEqual([0, '']);
+  expect(out).toContain('\nnot known to this version, left out: teleports, speed\n');
+  expect((await world.run(upgradeCommand, '--yes')).out).not.toContain('left out');
+});
+
+test('a second install says what it resets before it asks, and how to keep it; an upgrade keeps it', async () => {
+  const options = '--image t:1 --log-level debug --reserved-cidrs 10.9.0.0/16,10.10.0.0/16 --yes';
+  expect(await world.run(installCommand, `rome ${options}`)).toMatchObject({ code: 0, err: '' });
+  world.answers = ['n'];
+  const { out } = await world.run(installCommand, '--image t:2 --context rome');
+  expect(out).toContain(
+    '\nback to default: --cluster-name (was rome), --log-level (was debug), --reserved-cidrs (was 10.9.0.0/16,10.10.0.0/16). ' +
+      'To keep what is not named, run instead: tributary --context rome upgrade\n',
+  );
+  for (const line of [`rome ${options}`, 'rome --image t:2 --log-level info --reserved-cidrs= --yes'])
+    expect((await world.run(installCommand, line)).out).not.toContain('back to default');
+  expect((await world.run(upgradeCommand, '--yes')).out).not.toContain('back to default');
 });
 
 test('one process and a node that was added later: any upgrade says what is recorded, and what to do', async () => {

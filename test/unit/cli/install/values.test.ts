@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
-import { valuesOfYaml, wholeValues } from '../../../../src/cli/install/values.ts';
+import { valuesOfOptions, valuesOfYaml, wholeValues } from '../../../../src/cli/install/values.ts';
 import { valuesAfter } from '../../../../src/cli/install/versions.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
@@ -46,6 +46,47 @@ test('what a role refuses is told under the name of the value', () => {
   expect(() => wholeValues({ podCidrs: ['10.0.0.0/99'] })).toThrow(
     '--pod-cidrs: "10.0.0.0/99" is not a CIDR',
   );
+});
+
+describe('further arguments of a role', () => {
+  const chosenBy = (line: string): ReturnType<typeof valuesOfOptions> =>
+    valuesOfOptions({ 'cluster-args': line });
+
+  test('are taken as options of that role', () => {
+    const args = ['--credential-seconds', '7200', '--drain-seconds=60'];
+    expect(wholeValues(chosenBy(args.join())).clusterArgs).toEqual(args);
+    expect(() => wholeValues(chosenBy('--credential-seconds=5'))).toThrow(
+      '--credential-seconds must be a number of seconds from 600 to a year, not "5"',
+    );
+  });
+
+  test.each([
+    [
+      '[--credential-seconds, "7200"]',
+      '--cluster-args: "[--credential-seconds" is no option of role cluster; what it has is shown by: tributary run cluster --help',
+    ],
+    [
+      '--credential-second,7200',
+      '--cluster-args: "--credential-second" is no option of role cluster; did you mean --credential-seconds?',
+    ],
+    ['--probe-seconds,2', '--cluster-args: "--probe-seconds" is no option of role cluster; '],
+    ['--credential-seconds', '--cluster-args: --credential-seconds needs a value'],
+    [
+      '--credential-seconds,--drain-seconds,60',
+      '--cluster-args: --credential-seconds needs a value; "--drain-seconds" follows it',
+    ],
+    ['7200', '--cluster-args: "7200" is no option of role cluster; '],
+    ['--constructor,1', '--cluster-args: "--constructor" is no option of role cluster; '],
+  ])('%s is refused', (line, message) => {
+    expect(() => wholeValues(chosenBy(line))).toThrow(message);
+  });
+
+  test('one process takes those of every role', () => {
+    expect(() => wholeValues({ oneProcess: true, ...chosenBy('--probe-seconds,2') })).not.toThrow();
+    expect(() => wholeValues({ nodeArgs: ['--probe-seconds', '2'] })).toThrow(
+      '--node-args: "--probe-seconds" is no option of role node; ',
+    );
+  });
 });
 
 test('a mistyped name of a value is told with the one that was meant', () => {

@@ -122,9 +122,12 @@ function changeCluster(spec: object, annotations: Record<string, string> = {}): 
 }
 
 /** Renews the Lease of the cluster role with each look at the mode. */
-function roleLease(isRenewed: boolean): void {
+function roleLease(isRenewed: boolean, more: object = {}): void {
   const metadata = { namespace: 'tributary-system', name: 'tributary-cluster' };
-  world.seed(leases, { metadata, spec: { holderIdentity: 'a', renewTime: '2026-01-01T00:00:00.000000Z' } });
+  world.seed(leases, {
+    metadata,
+    spec: { holderIdentity: 'a', renewTime: '2026-01-01T00:00:00.000000Z', ...more },
+  });
   if (!isRenewed) return;
   world.api.storage.subscribe(({ resource }) => {
     if (resource !== MODES) return;
@@ -143,6 +146,15 @@ test.each([
   const { code, err } = await world.run(tetherCommand, 'mine --timeout 8s');
   expect(code).toBe(1);
   expect(err).toMatch(words);
+});
+
+test.each([
+  ['8s', false],
+  ['40s', true],
+])('a leader for whom nobody waits may be heard seldom: silent after %s (%s)', async (timeout, isSilent) => {
+  roleLease(false, { leaseDurationSeconds: 30 });
+  const { err } = await world.run(tetherCommand, `mine --timeout ${timeout}`);
+  expect(err.includes('is it running?')).toBe(isSilent);
 });
 
 test('terms become fields', async () => {
