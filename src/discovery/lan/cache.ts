@@ -2,6 +2,7 @@ import { parseAnnouncement } from '../announcement.ts';
 import type { Candidate } from '../candidates.ts';
 import type { Random } from '../../lib/backoff.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import type { Quota } from '../../lib/quota.ts';
 import {
   type Address,
   endSoon,
@@ -20,7 +21,6 @@ import {
   timed,
   wasAsked,
 } from './instance.ts';
-import type { Quota } from './quota.ts';
 import { type LanQuestion, type LanRecord, nameKey } from './wire.ts';
 
 /** Addresses kept of one host; it may say more than it can be dialled at. */

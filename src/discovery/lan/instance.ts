@@ -1,6 +1,6 @@
 import { type Candidate, SERVICE_TYPE } from '../candidates.ts';
 import type { Random } from '../../lib/backoff.ts';
-import type { Place } from './quota.ts';
+import type { Place } from '../../lib/quota.ts';
 import { type LanQuestion, nameKey } from './wire.ts';
 
 export const SERVICE_NAME: string = `${SERVICE_TYPE}.local`;

@@ -1,12 +1,12 @@
 import type { Random } from '../../lib/backoff.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import type { Quota } from '../../lib/quota.ts';
 import { Browser } from './browser.ts';
 import { ServiceCache } from './cache.ts';
 import { hasFamily, interfaceKey, type LanInterface } from './interfaces.ts';
 import type { LanLink, OpenLink, PacketSource } from './link.ts';
 import { ownRecords, type OwnService } from './own-records.ts';
-import type { Quota } from './quota.ts';
 import { Responder } from './responder.ts';
 import type { LanQuery, LanResponse } from './wire.ts';
 

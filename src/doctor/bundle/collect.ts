@@ -12,6 +12,7 @@ import {
   clusterRoleBindings,
   clusterRoles,
   configMaps,
+  daemonSets,
   deployments,
   events,
   leases,
@@ -35,7 +36,6 @@ import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Finding } from '../finding.ts';
-import { daemonSets } from '../read-facts.ts';
 import type { Entry } from './archive.ts';
 import { redactObject, redactText } from './redact.ts';
 
@@ -113,7 +113,9 @@ export async function* collectBundle(collecting: Collecting): AsyncGenerator<Ent
     unread,
     isOurs: isAboutOurs,
   });
-  for (const pod of await ourPods(collecting, unread)) yield* ofPod(collecting, pod, unread);
+  for (const namespace of OURS) {
+    for (const pod of await ourPods(collecting, namespace, unread)) yield* ofPod(collecting, pod, unread);
+  }
   yield { path: 'unread.txt', text: unread.map((line) => `${redactText(line)}\n`).join('') };
 }
 
@@ -145,11 +147,18 @@ async function* listed({ client, clock, signal }: Collecting, listing: Listing):
   }
 }
 
-async function ourPods({ client, signal }: Collecting, unread: string[]): Promise<Pod[]> {
+/** Elsewhere anybody may have pods with our label, who would choose what their logs and metrics say. */
+async function ourPods(
+  { client, clock, signal }: Collecting,
+  namespace: string,
+  unread: string[],
+): Promise<Pod[]> {
+  using deadline = startDeadline(clock, PATIENCE_MS, `pods of ${namespace}`, signal);
   try {
-    return (await client.list(pods, { ...LABELLED, signal })).items;
+    return (await client.list(pods, { ...LABELLED, namespace, signal: deadline.signal })).items;
   } catch (error) {
-    unread.push(`list pods: ${errorMessage(error)}`);
+    signal.throwIfAborted();
+    unread.push(`list pods (logs of ${namespace}): ${errorMessage(error)}`);
     return [];
   }
 }

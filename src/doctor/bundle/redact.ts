@@ -72,16 +72,25 @@ function redactArguments(args: readonly unknown[]): unknown[] {
   });
 }
 
-const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
+type Replacement = string | ((match: string, tail?: string) => string);
+
+/**
+ * Whoever is logged writes some of the text, so none may be matched again and again: what is of any length begins at what it cannot hold
+ * itself, or is matched as a whole also where it turns out to be nothing.
+ */
+const PATTERNS: readonly (readonly [pattern: RegExp, replacement: Replacement])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/gu, LEFT_OUT],
-  // Tokens of accounts (JSON Web Tokens).
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/gu, LEFT_OUT],
+  // Tokens of accounts (JSON Web Tokens). Without a second part it is none.
+  [
+    /\beyJ[\w-]{8,}(\.[\w-]{8,}\.[\w-]*)?/gu,
+    (match, tail): string => (tail === undefined ? match : LEFT_OUT),
+  ],
   // Join tokens: ClusterID, name, secret.
   [/\b[a-z2-7]{26}\.[a-z0-9-]{1,40}\.[\w-]{43}/gu, LEFT_OUT],
   // Bootstrap tokens of Kubernetes.
   [/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/gu, LEFT_OUT],
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/giu, `$1 ${LEFT_OUT}`],
-  [/(\w+:\/\/)[^\s/:@]*:[^\s/@]+@/gu, `$1${LEFT_OUT}@`],
+  [/(:\/\/)[^\s/:@]*:[^\s/@]+@/gu, `$1${LEFT_OUT}@`],
   // `password: x`, `"token":"x"`, `--token=x`, also inside a JSON text that is itself a string.
   [
     /((?:pass(?:word|wd|phrase)?|secret|token|credential|api[-_]?key|private[-_]?key|preshared[-_]?key|client-key-data)s?\\?["']?\s*[:=]\s*\\?["']?)([^\s"'\\,;}{[]{3,})/giu,
@@ -93,10 +102,17 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
 const BASE64 = /[A-Za-z0-9+/]{40,}={0,2}/gu;
 
 /** A text, such as a log, without what is secret in it. */
-export function redactText(text: string): string {
-  const plain = PATTERNS.reduce((so, [pattern, replacement]) => so.replaceAll(pattern, replacement), text);
-  return plain.replaceAll(BASE64, (encoded) => {
+export const redactText = (text: string): string =>
+  redactPlain(text).replaceAll(BASE64, (encoded) => {
     const decoded = Buffer.from(encoded, 'base64').toString('latin1');
-    return PATTERNS.some(([pattern]) => decoded.search(pattern) >= 0) ? LEFT_OUT : encoded;
+    return redactPlain(decoded) === decoded ? encoded : LEFT_OUT;
   });
-}
+
+const redactPlain = (text: string): string =>
+  PATTERNS.reduce(
+    (so, [pattern, replacement]) =>
+      typeof replacement === 'string'
+        ? so.replaceAll(pattern, replacement)
+        : so.replaceAll(pattern, replacement),
+    text,
+  );

@@ -2,8 +2,9 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { StreamGate } from '../splice.ts';
+import type { Quota } from '../../lib/quota.ts';
 import type { Port, WantedPort } from './port.ts';
+import { forgeShares } from './shares.ts';
 import { TcpPort } from './tcp.ts';
 import { UdpPort } from './udp.ts';
 
@@ -16,10 +17,13 @@ interface NodePortsOptions {
   onChange: (listener: () => void) => () => void;
   clock: Clock;
   log: Logger;
+  /** Connections of all ports together; and as many flows of UDP. */
+  maxOpen?: number;
 }
 
-/** Connections and flows of all ports together. */
 const MAX_OPEN = 2_048;
+/** A client of UDP has its answer by then. */
+const OUT_OF_USE_MS = { TCP: 10_000, UDP: 2_000 } as const;
 const RETRY_MS = 30_000;
 
 interface Open {
@@ -35,7 +39,8 @@ interface Open {
 export class NodePorts implements Component {
   readonly name = 'node ports';
   readonly #options: NodePortsOptions;
-  readonly #gate = new StreamGate(MAX_OPEN, () => undefined);
+  /** A flood of datagrams takes no connection away. */
+  readonly #shares: Readonly<Record<WantedPort['protocol'], Quota>>;
   readonly #open = new Map<string, Open>();
   /** One change after the other; a port is closed before it is opened again. */
   #work: Promise<void> = Promise.resolve();
@@ -45,6 +50,11 @@ export class NodePorts implements Component {
 
   constructor(options: NodePortsOptions) {
     this.#options = options;
+    const { clock, maxOpen = MAX_OPEN } = options;
+    this.#shares = {
+      TCP: forgeShares(maxOpen, OUT_OF_USE_MS.TCP, clock),
+      UDP: forgeShares(maxOpen, OUT_OF_USE_MS.UDP, clock),
+    };
   }
 
   /** How many are listened on. */
@@ -92,7 +102,7 @@ export class NodePorts implements Component {
     const { host, clock, log } = this.#options;
     const { protocol, port: number, service } = open.wanted;
     const Kind = protocol === 'TCP' ? TcpPort : UdpPort;
-    const port = new Kind(() => open.wanted, this.#gate, clock);
+    const port = new Kind(() => open.wanted, this.#shares[protocol], clock);
     try {
       await port.listen(host, number);
       open.port = port;

@@ -2,7 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 
 import type { Clock } from '../../lib/clock.ts';
-import type { StreamGate } from '../splice.ts';
+import type { Place as Held, Quota } from '../../lib/quota.ts';
 import type { Place, Port } from './port.ts';
 
 /** As the kernel forgets a flow with answers (nf_conntrack_udp_timeout_stream). */
@@ -13,22 +13,22 @@ interface Flow {
   socket: Socket;
   send: (data: Buffer) => void;
   lastUsedMs: number;
-  leave: () => void;
+  held: Held;
 }
 
 /** Passes datagrams on, and answers back to the client that has asked. */
 export class UdpPort implements Port {
   readonly #place: () => Place;
-  readonly #gate: StreamGate;
+  readonly #shares: Quota;
   readonly #clock: Clock;
   /** By address and port of the client. */
   readonly #flows = new Map<string, Flow>();
   #socket: Socket | undefined;
   #cancel = (): void => undefined;
 
-  constructor(place: () => Place, gate: StreamGate, clock: Clock) {
+  constructor(place: () => Place, shares: Quota, clock: Clock) {
     this.#place = place;
-    this.#gate = gate;
+    this.#shares = shares;
     this.#clock = clock;
   }
 
@@ -66,13 +66,13 @@ export class UdpPort implements Port {
     const flow = this.#flows.get(key) ?? this.#begin(key, server, from);
     // As where a table of connections is full: it is dropped.
     if (flow === undefined) return;
-    flow.lastUsedMs = this.#clock.monotonic();
+    this.#use(flow);
     flow.send(data);
   }
 
   #begin(key: string, server: Socket, { address, port }: RemoteInfo): Flow | undefined {
-    const leave = this.#gate.enter();
-    if (leave === undefined) return undefined;
+    const held = this.#shares.admit(address, () => this.#end(key, flow));
+    if (held === undefined) return undefined;
     const { clusterIP, servicePort } = this.#place();
     const socket = socketFor(clusterIP);
     const { promise: connected, resolve } = Promise.withResolvers<void>();
@@ -80,12 +80,12 @@ export class UdpPort implements Port {
       socket,
       send: (datagram) => void connected.then(() => this.#flows.get(key) === flow && socket.send(datagram)),
       lastUsedMs: this.#clock.monotonic(),
-      leave,
+      held,
     };
     // Nobody listens there: the client hears nothing, and the next datagram begins another flow.
     socket.on('error', () => this.#end(key, flow));
     socket.on('message', (answer) => {
-      flow.lastUsedMs = this.#clock.monotonic();
+      this.#use(flow);
       server.send(answer, port, address, () => undefined);
     });
     this.#flows.set(key, flow);
@@ -100,7 +100,12 @@ export class UdpPort implements Port {
     if (this.#flows.get(key) !== flow) return;
     this.#flows.delete(key);
     flow.socket.close();
-    flow.leave();
+    flow.held.release();
+  }
+
+  #use(flow: Flow): void {
+    flow.lastUsedMs = this.#clock.monotonic();
+    flow.held.touch();
   }
 
   #forgetIdle(): void {

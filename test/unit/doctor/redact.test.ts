@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { LEFT_OUT, redactObject, redactText } from '../../../src/doctor/bundle/redact.ts';
+import { growth } from '../../support/growth.ts';
 
 const PLANTED = 'sw0rdfish-planted';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -15,10 +16,12 @@ describe('redactText', () => {
     ['a token in JSON within JSON', JSON.stringify({ body: JSON.stringify({ token: PLANTED }) }), PLANTED],
     ['a bearer', `GET / Authorization: Bearer ${PLANTED}`, PLANTED],
     ['a token of an account', `token is ${JWT} now`, JWT.slice(0, 20)],
+    ['a token after what looks like one', `eyJhbGciOiJub25lIn0-${JWT}`, JWT.slice(-20)],
     ['a join token', `peer with ${JOIN}`, JOIN.slice(-20)],
     ['a private key', `key ${PEM} end`, base64(PLANTED)],
     ['a private key that is cut off', PEM.slice(0, 50), base64(PLANTED).slice(0, 10)],
     ['a user in a URL', `https://admin:${PLANTED}@example.com/`, PLANTED],
+    ['a user in a URL with a long scheme', `${'x+'.repeat(99)}https://:${PLANTED}@example.com/`, PLANTED],
     ['a kubeconfig', `users:\n- user:\n    token: ${PLANTED}\n    client-key-data: ${base64(PEM)}`, PLANTED],
     [
       'an encoded kubeconfig',
@@ -36,6 +39,29 @@ describe('redactText', () => {
     const text =
       '{"level":"warn","message":"no link","peer":"zg4vgrcx2qpvdqbr4hd6tm63n3","reason":"TokenExpired"} 10.1.2.3:51820';
     expect(redactText(text)).toBe(text);
+  });
+
+  test.each(['eyJhbGciOiJub25lIn0', 'eyJhbGciOiJub25lIn0.short.x', 'https://example.com:443/@a'])(
+    '%s is no secret',
+    (text) => {
+      expect(redactText(text)).toBe(text);
+      expect(redactText(base64(text.repeat(3)))).toBe(base64(text.repeat(3)));
+    },
+  );
+
+  test.each([
+    ['a', ''],
+    ['-eyJ', ''],
+    ['-eyJabcdefgh', '.'],
+    ['eyJabcdefgh.', ''],
+    ['://a:', ''],
+    ['abcdefghijklmnopqrstuvwxyz.', ''],
+    ['-----BEGIN PRIVATE KEY', ''],
+    ['token ', '='],
+  ])('a text of %s without end takes time in proportion to its length', async (unit, end) => {
+    const text = (size: number): string => unit.repeat(Math.ceil(size / unit.length)) + end;
+    const { unitCost, most } = await growth(16 * 1024, (size) => redactText(text(size)));
+    expect(unitCost).toBeLessThan(most);
   });
 });
 

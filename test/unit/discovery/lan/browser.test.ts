@@ -3,7 +3,7 @@ import type { Packet } from 'dns-packet';
 
 import { Browser } from '../../../../src/discovery/lan/browser.ts';
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
-import { Quota } from '../../../../src/discovery/lan/quota.ts';
+import { Quota } from '../../../../src/lib/quota.ts';
 import type { LanRecord } from '../../../../src/discovery/lan/wire.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 

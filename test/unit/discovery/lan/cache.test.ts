@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Answer, decode, encode } from 'dns-packet';
 
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
-import { Quota } from '../../../../src/discovery/lan/quota.ts';
+import { Quota } from '../../../../src/lib/quota.ts';
 import { type LanRecord, readPacket } from '../../../../src/discovery/lan/wire.ts';
 import { type AnnouncedCluster, announcementRecords } from '../../../support/network/lan-packets.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { decode, encode } from 'dns-packet';
 
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
-import { Quota } from '../../../../src/discovery/lan/quota.ts';
+import { Quota } from '../../../../src/lib/quota.ts';
 import { queryPackets, readPacket } from '../../../../src/discovery/lan/wire.ts';
 import { announcementPacket, loopPacket } from '../../../support/network/lan-packets.ts';
 import { fc } from '../../../support/property.ts';

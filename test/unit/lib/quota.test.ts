@@ -1,13 +1,16 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
-import { Quota } from '../../../../src/discovery/lan/quota.ts';
+import { Quota, type QuotaRule } from '../../../src/lib/quota.ts';
 
-function makeQuota(limit: number): {
+function makeQuota(
+  limit: number,
+  rule?: QuotaRule,
+): {
   quota: Quota;
   evicted: string[];
   admit: (source: string, name: string) => boolean;
 } {
-  const quota = new Quota(limit);
+  const quota = new Quota(limit, rule);
   const evicted: string[] = [];
   const admit = (source: string, name: string): boolean =>
     quota.admit(source, () => evicted.push(name)) !== undefined;
@@ -50,4 +53,37 @@ test('a place that is released is free, once', () => {
   place?.release();
   place?.touch();
   expect(quota.size).toBe(0);
+});
+
+describe('with a rule of its own', () => {
+  let now = 0;
+  /** A place goes to a source that has fewer, and where it was not touched for a second. */
+  function makeRuled(limit: number): ReturnType<typeof makeQuota> {
+    now = 0;
+    return makeQuota(limit, {
+      now: () => now,
+      givesWay: ({ most, own, untouchedMs }) => most > own + 1 || untouchedMs >= 1_000,
+    });
+  }
+
+  test('it is told how many places the two have', () => {
+    const { evicted, admit } = makeRuled(4);
+    for (const name of ['a1', 'a2', 'a3', 'a4']) admit('a', name);
+    expect(admit('a', 'a5')).toBe(false);
+    expect(['b1', 'b2', 'b3'].map((name) => admit('b', name))).toEqual([true, true, false]);
+    expect(evicted).toEqual(['a1', 'a2']);
+  });
+
+  test('it is told for how long nobody has touched the place', () => {
+    const { quota, evicted, admit } = makeRuled(2);
+    const place = quota.admit('a', () => evicted.push('a'));
+    admit('b', 'b');
+    now = 999;
+    expect(admit('c', 'c')).toBe(false);
+    place?.touch();
+    now = 1_000;
+    expect(admit('c', 'c')).toBe(true);
+    expect(evicted).toEqual(['b']);
+    expect(admit('d', 'd')).toBe(false);
+  });
 });
