@@ -164,6 +164,7 @@ async function furnish(): Promise<void> {
   const gated = { schedulingGates: [{ name: RESULT_GATE }] };
   await admin('POST', at('v1/pods'), aPod('', gated, { metadata: result }));
   await admin('POST', at('v1/pods'), aPod('bound'));
+  await admin('POST', pathOf('v1/pods', STAGE.bare), aPod(OURS));
   await eventually('a pod is on a node', async () => {
     const { body } = await api.call('GET', at('v1/pods', 'bound'));
     return (JSON.parse(body) as Pod).spec?.nodeName !== undefined;

@@ -29,16 +29,6 @@ const NODE: readonly HostileRow[] = [
   ...HOSTILE_PRIVILEGES,
   // With a user namespace of its own a pod may have it (KEP-4265).
   direct('proc-mount', 'an unmasked /proc', 'must be false to use', {}, secured({ procMount: 'Unmasked' })),
-  fromHome('sysctls', "the node's settings", SECURITY, {
-    securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '1' }] },
-  }),
-  fromHome('seccomp', 'all system calls', SECURITY, {
-    securityContext: { seccompProfile: { type: 'Unconfined' } },
-  }),
-  fromHome('app-armor', 'no AppArmor', SECURITY, {}, secured({ appArmorProfile: { type: 'Unconfined' } })),
-  fromHome('se-linux', 'a label of SELinux', SECURITY, {
-    securityContext: { seLinuxOptions: { type: 'spc_t' } },
-  }),
   fromHome('windows-host', 'a process of the host', SECURITY, {
     hostNetwork: true,
     os: { name: 'windows' },
@@ -282,6 +272,16 @@ const strategic = (row: HostileRow): HostileRow => ({
   send: { ...row.send, patch: 'strategic-merge' },
 });
 
+/** Later, where Pod Security is switched off. */
+const debugged = (name: string, securityContext: object): HostileRow => {
+  const spec = { ephemeralContainers: [{ name: 'debug', image: 'example/none:1', securityContext }] };
+  const change = ['PATCH', `${PODS}.ephemeralcontainers`, OURS] as const;
+  const row = changes(change, name, 'a node that holds nothing back, later', 'hold for pods of peers', {
+    spec,
+  });
+  return { ...row, send: { ...row.send, namespace: ({ bare }) => bare } };
+};
+
 const OTHERS: readonly HostileRow[] = [
   strategic(
     changes(['PATCH', PODS, OURS], 'image-later', 'our memory, after the fact', 'names of 1024 characters', {
@@ -314,6 +314,9 @@ const OTHERS: readonly HostileRow[] = [
       ],
     },
   }),
+  debugged('debug-seccomp', { seccompProfile: { type: 'Unconfined' } }),
+  debugged('debug-app-armor', { appArmorProfile: { type: 'Unconfined' } }),
+  debugged('debug-se-linux', { seLinuxOptions: { type: 'spc_t' } }),
   changes(['PATCH', `${PODS}.resize`, OURS], 'resize', 'more CPU than was lent, later', 'exceeded quota', {
     spec: {
       containers: [
