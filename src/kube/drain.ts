@@ -3,6 +3,7 @@ import { pods } from '../api/resources.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Random } from '../lib/backoff.ts';
 import { eachAtOnce } from '../lib/each-at-once.ts';
+import { errorMessage } from '../lib/errors.ts';
 import { Ages } from '../lib/ages.ts';
 import type { ClusterBasics } from './client.ts';
 import { type DrainLimits, type DrainState, type Stage, awayForMs, stageOf } from './drain-stage.ts';
@@ -86,7 +87,7 @@ export class NodeDrain {
       const overdue = items.filter((pod) => !isSpared(pod));
       const left = items.length - overdue.length;
       if (overdue.length > 0) log.warn('pods did not end in time', { node: nodeName, pods: overdue.length });
-      await this.deletePods(overdue, signal, { force: true });
+      await this.force(nodeName, overdue, signal);
       if (left === 0) return undefined;
       return { stage: stage.kind, left, held: [], untilMs: lastMs, waitMs: POLL_MS };
     }
@@ -106,24 +107,21 @@ export class NodeDrain {
     { hasty, ...drained }: Drained,
     signal: AbortSignal,
   ): Promise<Held[]> {
-    if (hasty) {
-      await this.deletePods(fresh, signal);
-      return [];
-    }
+    if (hasty) return this.#delete(fresh, signal);
     // Budgets here are not about them, and the fence of role cluster permits no eviction of them.
-    await this.deletePods(fresh.filter(isGuest), signal);
+    const refused = await this.#delete(fresh.filter(isGuest), signal);
     const own = fresh.filter((pod) => !isGuest(pod));
     // Also when time is up: no event is needed for a pod that its budget permits to go.
     const held = await this.#evictions.run(own, signal);
-    if (stage === 'Evict') return held;
+    if (stage === 'Evict') return [...refused, ...held];
     for (const { pod, budget, message } of held) {
       this.#tellOverridden(pod, { budget, message, ...drained });
     }
-    await this.deletePods(
+    const deleted = await this.#delete(
       held.map(({ pod }) => pod),
       signal,
     );
-    return [];
+    return [...refused, ...deleted];
   }
 
   #tellOverridden(
@@ -137,18 +135,45 @@ export class NodeDrain {
     events.event(aboutPod({ metadata }), 'Warning', BUDGET_OVERRIDDEN, text);
   }
 
-  /** An object that is gone, or that another one has replaced, counts as deleted. */
-  async deletePods(
+  /**
+   * Ends pods of a node at once. One that the API server refuses to delete is told of and left behind: it may hold up neither the
+   * others nor who takes the node down.
+   */
+  async force(node: string, items: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { log, events } = this.#options;
+    const refused = await this.#delete(items, signal, { gracePeriodSeconds: 0 });
+    const [first] = refused;
+    if (first === undefined) return;
+    log.warn('pods cannot be ended and are left behind', {
+      node,
+      pods: refused.length,
+      error: first.message,
+    });
+    for (const { pod, message } of refused) {
+      const text = `cannot be ended by force, and is left behind where node ${node} was: ${message}`;
+      events.event(aboutPod(pod), 'Warning', 'NotBroughtHome', text);
+    }
+  }
+
+  /**
+   * An object that is gone, or that another one has replaced, counts as deleted. Returns those that the API server refuses to
+   * delete, each with the reason.
+   */
+  async #delete(
     items: readonly Pick<Pod, 'metadata'>[],
     signal: AbortSignal,
-    { force = false }: { force?: boolean } = {},
-  ): Promise<void> {
-    const { client } = this.#options;
-    const how = force ? { gracePeriodSeconds: 0 } : {};
-    for (let at = 0; at < items.length; at += AT_ONCE) {
-      const some = items.slice(at, at + AT_ONCE);
-      await Promise.all(some.map(async (pod) => deleteByUid(client, pods, pod, { ...how, signal })));
-    }
+    how: { gracePeriodSeconds?: number } = {},
+  ): Promise<Held[]> {
+    const answers = await eachAtOnce(items, AT_ONCE, async (pod): Promise<Held | undefined> => {
+      try {
+        await deleteByUid(this.#options.client, pods, pod, { ...how, signal });
+        return undefined;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        return { pod, message: errorMessage(error) };
+      }
+    });
+    return answers.filter((answer) => answer !== undefined);
   }
 }
 

@@ -9,7 +9,7 @@ import type { MakeAnew } from '../kube/drain.ts';
 import { deleteByUid } from '../kube/write.ts';
 import { Ages } from '../lib/ages.ts';
 import { eachAtOnce } from '../lib/each-at-once.ts';
-import { errorMessage } from '../lib/errors.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
 import { drainAction, type DrainContext } from './drain.ts';
 import type { RemakeOptions } from './release/journal.ts';
 import type { OffloadingParts, Remake } from './release/remake.ts';
@@ -86,7 +86,7 @@ export class NamespacePods {
       return { mayEnd: true };
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#tell(pod, NOT_BROUGHT_HOME, notYet(error));
+      this.#tellNotYet(pod, error);
       return { mayEnd: false };
     }
   }
@@ -102,7 +102,7 @@ export class NamespacePods {
       return await this.#drainOne(pod, options);
     } catch (error) {
       if (options.signal.aborted) throw error;
-      this.#tell(pod, NOT_BROUGHT_HOME, notYet(error));
+      this.#tellNotYet(pod, error);
       return undefined;
     }
   }
@@ -138,6 +138,11 @@ export class NamespacePods {
     const message = `is to come home, but ${heldText(held)}; not regarded any more from ${until} on`;
     this.#tell(held.pod, HELD_BY_BUDGET, message);
     return held;
+  }
+
+  /** Of a conflict nobody needs to know: it is over at one of the next looks. */
+  #tellNotYet(pod: Pod, error: unknown): void {
+    if (!hasCode(error, 'Conflict')) this.#tell(pod, NOT_BROUGHT_HOME, notYet(error));
   }
 
   #tell(pod: Pick<Pod, 'metadata'>, reason: EventReason, message: string): void {

@@ -135,7 +135,7 @@ export const EVENT_TEXTS: EventTexts = {
     ),
     NotBroughtHome: warning(
       'The API server refused the end of the pod, or it is too large to be stored and made anew.',
-      'The message says which; it is tried again.',
+      'The message says which, and whether it is tried again.',
     ),
   },
   PersistentVolumeClaim: {
@@ -288,7 +288,10 @@ export const EVENT_TEXTS: EventTexts = {
     OfferExpired: warning('The offer was not renewed, or was taken back.', 'Look at the ForeignCluster.'),
     OfferInvalid: warning('What the provider sent makes no sense.', 'The message names the field.'),
     PeeringEstablished: news('Pods can be run over there.'),
-    PeeringEnding: news('The peering is being taken down.'),
+    PeeringEnding: news(
+      'The peering is being taken down.',
+      'Nothing; where the message names finalizers, whoever has set them has to remove them.',
+    ),
     ServiceNotUsed: warning(
       'A Service of the provider cannot be made or changed here; tried again within a minute.',
       'The message says why; see the reasons of Services.',

@@ -1,4 +1,3 @@
-import { timestamp } from '../../api/conditions.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import { ANNOTATION_PEER_PREFIXES } from '../../api/names.ts';
 import {
@@ -14,14 +13,13 @@ import {
 } from '../../api/resources.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace } from '../../api/wire.ts';
-import { ANNOTATION_FENCED, ANNOTATION_KEEP_UNTIL, isFenced } from '../annotations.ts';
+import { ANNOTATION_FENCED, ANNOTATION_KEEP_UNTIL } from '../annotations.ts';
 import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
-import { deleteByUid } from '../../kube/write.ts';
-import { Ages } from '../../lib/ages.ts';
+import { deleteByUid, patchMetadataIfDiffers } from '../../kube/write.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
-import { errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, throwFirst } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import type { HostingParts } from '../parts.ts';
@@ -32,10 +30,11 @@ import {
   TENANT_KINDS_ROLE,
 } from './contract-tenant.ts';
 import { isAsManifest } from './as-manifest.ts';
+import { EndingNamespaces, type Remains } from './ending-namespaces.ts';
 import { OwnRangesCache } from './isolation.ts';
 import { HeldRights } from './kind-grants.ts';
-import { keptUntil, KeptNamespaces, lookAtKeptMs } from './kept-namespaces.ts';
-import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
+import { lookAtKeptMs } from './kept-namespaces.ts';
+import { lookAtEndingMs } from './overdue-pods.ts';
 import { QuotaRecounts, type ResourceQuota } from './quota-recounts.ts';
 import { QUOTA_NAME } from './quota.ts';
 import { type StopOptions, stopPods } from './stop-pods.ts';
@@ -57,19 +56,11 @@ const NAMESPACES_AT_ONCE = 8;
 /** How often to look whether people have given us the rights that were missing. */
 const MISSING_RIGHTS_MS = 20_000;
 
-interface TenantsOptions extends Pick<HostingParts, 'client' | 'caches' | 'clock'> {
+interface TenantsOptions extends Pick<HostingParts, 'client' | 'caches' | 'clock' | 'log'> {
   /** How long to wait for a new quota to be in force, milliseconds; 0: not at all. Default 5000. */
   quotaPatienceMs?: number;
   /** Where the network publishes the addresses of this cluster. */
   systemNamespace: string;
-}
-
-/** What is left of a tenant. */
-export interface Remains {
-  /** Namespaces that are being deleted. */
-  ending: Namespace[];
-  /** The first time at which a namespace that the policy keeps is to go, milliseconds since the epoch. It may go before. */
-  keptUntil: number | undefined;
 }
 
 /** The tenants of all peers, made because of contracts: watches them, makes them as agreed, and ends them. */
@@ -79,8 +70,7 @@ export class Tenants {
   readonly #ownRanges: OwnRangesCache;
   readonly #held: HeldRights;
   readonly #recounts: QuotaRecounts;
-  readonly #ages: Ages;
-  readonly #kept: KeptNamespaces;
+  readonly #endings: EndingNamespaces;
   /** By peer, as found by the last `ensure`. */
   readonly #kinds = new Map<string, KindsReport>();
 
@@ -90,8 +80,7 @@ export class Tenants {
     this.#ownRanges = new OwnRangesCache(caches, options.systemNamespace);
     this.#held = new HeldRights(options);
     this.#recounts = new QuotaRecounts(clock);
-    this.#kept = new KeptNamespaces(options);
-    this.#ages = new Ages(clock);
+    this.#endings = new EndingNamespaces(options);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
       // All namespaces, because a name may belong to somebody else.
       const list =
@@ -165,8 +154,10 @@ export class Tenants {
     const { consumer, contract } = tenant;
     const agreed = new Set(contract.namespaces.map(({ tenantNamespace }) => tenantNamespace));
     for (const namespace of this.namespacesOf(consumer)) {
-      if (!agreed.has(namespace.metadata.name)) await this.#endNamespace(namespace, consumer, signal);
-      else if (namespace.metadata.deletionTimestamp !== undefined) {
+      if (!agreed.has(namespace.metadata.name)) {
+        this.#recounts.forget(namespace.metadata.name);
+        await this.#endings.end(namespace, this.#of(roleBindings, consumer), signal);
+      } else if (namespace.metadata.deletionTimestamp !== undefined) {
         return `waits for namespace ${namespace.metadata.name} of an earlier contract to end`;
       } else await this.#reopen(namespace, signal);
     }
@@ -279,35 +270,44 @@ export class Tenants {
 
   /**
    * Ends all that was made for a peer: its account first, because with it every token ends; then its rights, so that a cached
-   * authentication is of no use; then its namespaces, as their annotations say.
+   * authentication is of no use; then its namespaces, as their annotations say. A refusal keeps nothing else from its end. That of
+   * a namespace is shown by what remains; any other is thrown when all else is done.
    */
   async end(consumer: string, signal: AbortSignal): Promise<Remains> {
+    const failures: unknown[] = [];
+    const note = (error: unknown): unknown => failures.push(error);
     this.#kinds.delete(consumer);
-    await this.#revoke(consumer, signal);
-    const remains: Remains = { ending: [], keptUntil: undefined };
-    for (const namespace of this.namespacesOf(consumer)) {
-      const keptUntil = await this.#endNamespace(namespace, consumer, signal);
-      if (keptUntil === undefined) remains.ending.push(namespace);
-      else remains.keptUntil = Math.min(keptUntil, remains.keptUntil ?? Infinity);
-    }
-    for (const schema of this.#of(flowSchemas, consumer)) await this.#delete(flowSchemas, schema, signal);
+    await this.#revoke(consumer, signal).catch(note);
+    const all = this.namespacesOf(consumer);
+    for (const { metadata } of all) this.#recounts.forget(metadata.name);
+    const remains = await this.#endings.endAll(all, this.#of(roleBindings, consumer), signal);
+    await this.#deleteAll(flowSchemas, this.#of(flowSchemas, consumer), signal).catch(note);
+    throwFirst(failures);
     return remains;
   }
 
   /**
    * Stops what runs for a peer here, and takes nothing from it, until `ensure`: its account goes, so that nothing that it has sent
-   * before can come true later. Returns how many pods are left.
+   * before can come true later. Returns how many pods are left. A refusal keeps nothing else from being stopped, since it may run
+   * on the device, too; the first one is thrown at the end.
    */
   async close(consumer: string, how: StopOptions, signal: AbortSignal): Promise<number> {
+    const failures: unknown[] = [];
+    const note = (error: unknown): unknown => failures.push(error);
     const all = this.namespacesOf(consumer);
+    const { client } = this.#options;
+    const annotations = { [ANNOTATION_FENCED]: 'true' };
     // The mark first: no pod is made in a marked namespace, by whomever.
-    for (const namespace of all) {
-      if (!isFenced(namespace)) await this.#annotate(namespace, { [ANNOTATION_FENCED]: 'true' }, signal);
-    }
-    await this.#revoke(consumer, signal);
-    let left = 0;
-    for (const { metadata } of all) left += await stopPods(this.#options.client, metadata.name, how, signal);
-    return left;
+    await eachAtOnce(all, NAMESPACES_AT_ONCE, async (namespace) =>
+      patchMetadataIfDiffers(client, namespaces, namespace, { annotations, signal }),
+    ).catch(note);
+    await this.#revoke(consumer, signal).catch(note);
+    const stopping = eachAtOnce(all, NAMESPACES_AT_ONCE, async ({ metadata }) =>
+      stopPods(client, metadata.name, how, signal),
+    );
+    await stopping.catch(note);
+    throwFirst(failures);
+    return (await stopping).reduce((sum, left) => sum + left, 0);
   }
 
   /** Takes account and rights, until `ensure`. Its pods and all else stay. */
@@ -316,59 +316,32 @@ export class Tenants {
   }
 
   async #revoke(consumer: string, signal: AbortSignal): Promise<void> {
-    for (const account of this.#of(serviceAccounts, consumer)) {
-      if (account.metadata.namespace === PEERS_NAMESPACE)
-        await this.#delete(serviceAccounts, account, signal);
-    }
-    for (const binding of this.#of(roleBindings, consumer)) await this.#delete(roleBindings, binding, signal);
-  }
-
-  /** Returns until when it is kept, as long as something is in it; undefined where it is being deleted. */
-  async #endNamespace(
-    namespace: Namespace,
-    consumer: string,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
-    const { name, annotations = {}, deletionTimestamp } = namespace.metadata;
-    this.#recounts.forget(name);
-    if (deletionTimestamp !== undefined) {
-      this.#kept.forget(namespace);
-      await endOverduePods({ client: this.#options.client, ages: this.#ages }, namespace, signal);
-      return undefined;
-    }
-    for (const binding of this.#of(roleBindings, consumer)) {
-      if (binding.metadata.namespace === name) await this.#delete(roleBindings, binding, signal);
-    }
-    const until = keptUntil(namespace, this.#options.clock.now(), this.#ages);
-    if (until === undefined || (await this.#kept.isDone(namespace, signal))) {
-      this.#kept.forget(namespace);
-      await this.#delete(namespaces, namespace, signal);
-      return undefined;
-    }
-    if (Number.isNaN(Date.parse(annotations[ANNOTATION_KEEP_UNTIL] ?? ''))) {
-      await this.#annotate(namespace, { [ANNOTATION_KEEP_UNTIL]: timestamp(until) }, signal);
-    }
-    return until;
+    const failures: unknown[] = [];
+    const note = (error: unknown): unknown => failures.push(error);
+    const isAccount = ({ metadata }: KubeObject): boolean => metadata.namespace === PEERS_NAMESPACE;
+    const accounts = this.#of(serviceAccounts, consumer).filter(isAccount);
+    await this.#deleteAll(serviceAccounts, accounts, signal).catch(note);
+    await this.#deleteAll(roleBindings, this.#of(roleBindings, consumer), signal).catch(note);
+    throwFirst(failures);
   }
 
   /** It is neither kept for the end of a contract nor closed any more. */
   async #reopen(namespace: Namespace, signal: AbortSignal): Promise<void> {
-    this.#kept.forget(namespace);
+    this.#endings.forget(namespace);
     const marks = [ANNOTATION_KEEP_UNTIL, ANNOTATION_FENCED].filter(
       (key) => namespace.metadata.annotations?.[key] !== undefined,
     );
     if (marks.length === 0) return;
-    await this.#annotate(namespace, Object.fromEntries(marks.map((key) => [key, null])), signal);
+    const annotations = Object.fromEntries(marks.map((key) => [key, null]));
+    await patchMetadataIfDiffers(this.#options.client, namespaces, namespace, { annotations, signal });
   }
 
-  async #annotate(
-    namespace: Namespace,
-    annotations: Record<string, string | null>,
+  async #deleteAll(
+    type: ResourceType<KubeObject>,
+    objects: readonly KubeObject[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { uid, name } = namespace.metadata;
-    const body = { metadata: { uid, annotations } };
-    await this.#options.client.patch(namespaces, { name }, { type: 'merge', body }, { signal });
+    await eachAtOnce(objects, NAMESPACES_AT_ONCE, async (object) => this.#delete(type, object, signal));
   }
 
   async #delete(type: ResourceType<KubeObject>, object: KubeObject, signal: AbortSignal): Promise<void> {

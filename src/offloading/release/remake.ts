@@ -8,7 +8,7 @@ import { Evictions } from '../../kube/evictions.ts';
 import { Informer } from '../../kube/informer.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { Ages } from '../../lib/ages.ts';
-import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import {
   type Journal,
@@ -88,27 +88,39 @@ export class Remake {
 
   /**
    * Resolves when it is certain that the pod will be made anew; the rest happens in the background. False: that was
-   * certain before.
+   * certain before. Throws Conflict as long as a journal is stored that lets go of the pod where it has started, and that is not
+   * wanted: such a journal comes to its end by itself.
    */
   async begin(pod: Pod, { signal, ...options }: RemakeOptions & { signal: AbortSignal }): Promise<boolean> {
     const { client, systemNamespace, namespaceUid } = this.#options;
-    if (this.#isStored(pod.metadata.uid, options)) return false;
-    const journal = journalOf(pod, options, namespaceUid?.(pod.metadata.namespace ?? ''));
+    const { uid, namespace = '' } = pod.metadata;
+    if (this.#isStored(uid, options)) return false;
+    const journal = journalOf(pod, options, namespaceUid?.(namespace));
     const secret = journalSecret(journal, systemNamespace);
     const storing = client.create(secrets, secret, { signal });
-    return (await storing.then(() => true).catch(ignoring('AlreadyExists'))) ?? false;
+    const isNew = (await storing.then(() => true).catch(ignoring('AlreadyExists'))) ?? false;
+    // Any journal does where the pod need not be ended once it has started.
+    if (isNew || options.unlessStarted) return isNew;
+    const there = this.#journals.get(this.#keyOf(uid));
+    if (there !== undefined && !readJournal(there).unlessStarted) return false;
+    const what = `Secret "${journalName(uid)}" is still there, which does not end the pod once it has started`;
+    throw new TributaryError('Conflict', what);
   }
 
   /** From the cache, so that whoever asks often does not write often. */
   #isStored(uid: string, { unlessStarted }: RemakeOptions): boolean {
-    const secret = this.#journals.get(`${this.#options.systemNamespace}/${journalName(uid)}`);
+    const secret = this.#journals.get(this.#keyOf(uid));
     if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return false;
     try {
-      // One that lets go of a pod that has started says less than what is wanted now.
-      return readJournal(secret).unlessStarted === unlessStarted;
+      // One that lets go of a pod that has started says less than what may be wanted now.
+      return unlessStarted || !readJournal(secret).unlessStarted;
     } catch {
       return false;
     }
+  }
+
+  #keyOf(uid: string): string {
+    return `${this.#options.systemNamespace}/${journalName(uid)}`;
   }
 
   /** How many pods of that namespace are still to be made anew. */

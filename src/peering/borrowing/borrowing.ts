@@ -111,7 +111,7 @@ export class Borrowing implements BorrowingSide {
     const { caches, clock, random = systemRandom, systemNamespace, metrics } = options;
     this.#options = options;
     const log = (this.#log = options.log.named('borrowing'));
-    this.#caches = new BorrowingCaches(caches, systemNamespace);
+    this.#caches = new BorrowingCaches(caches, systemNamespace, clock);
     this.#inbox = new ProviderInbox({
       ...options,
       log,

@@ -5,10 +5,21 @@ import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject, Namespace, Secret } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
+import { Ages } from '../../lib/ages.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { secretName } from './secret.ts';
 
 const BY_PROVIDER = 'provider';
+/** What has not gone so long after its deletion is held by a finalizer of somebody else, and may be so for ever. */
+export const HELD_AFTER_MS = 60_000;
+
+/** An object that is there because of a provider. */
+interface Belonging {
+  object: KubeObject;
+  /** Since its deletion, in milliseconds; undefined: it is not deleted. */
+  endingMs: number | undefined;
+}
 
 /** What borrowing knows of this cluster. */
 export class BorrowingCaches {
@@ -17,8 +28,10 @@ export class BorrowingCaches {
   readonly secrets: Cache<Secret>;
   readonly namespaces: Cache<Namespace>;
   readonly #systemNamespace: string;
+  readonly #ages: Ages;
 
-  constructor(caches: Caches, systemNamespace: string) {
+  constructor(caches: Caches, systemNamespace: string, clock: Pick<Clock, 'now' | 'monotonic'>) {
+    this.#ages = new Ages(clock);
     this.#systemNamespace = systemNamespace;
     this.advertisements = caches.of(advertisements);
     this.virtualNodes = caches.of(virtualNodes, {
@@ -53,8 +66,23 @@ export class BorrowingCaches {
     return this.namespaces.get(name) !== undefined;
   }
 
+  /** All that is left of a provider here. */
+  belongingsOf(clusterID: string): Belonging[] {
+    const secret = this.secretOf(clusterID);
+    const left = [...this.virtualNodesOf(clusterID), ...(secret === undefined ? [] : [secret])];
+    return left.map((object) => {
+      const { uid, deletionTimestamp } = object.metadata;
+      const isDeleted = deletionTimestamp !== undefined;
+      return {
+        object,
+        endingMs: isDeleted ? this.#ages.ageMs(uid, Date.parse(deletionTimestamp)) : undefined,
+      };
+    });
+  }
+
+  /** What somebody holds after its deletion does not count: a peering has to end. */
   hasBelongings(clusterID: string): boolean {
-    return this.secretOf(clusterID) !== undefined || this.virtualNodes.hasIndexed(BY_PROVIDER, clusterID);
+    return this.belongingsOf(clusterID).some(({ endingMs = 0 }) => endingMs < HELD_AFTER_MS);
   }
 
   /** Every provider that an object here belongs to. */

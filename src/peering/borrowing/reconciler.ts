@@ -3,6 +3,7 @@ import { isClusterName } from '../../api/forms.ts';
 import { ANNOTATION_NODE_NAME, FINALIZER_PEERING } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import { API_VERSION, type VirtualNode } from '../../api/virtual-node.ts';
+import type { KubeObject } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -11,16 +12,17 @@ import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
+import { remember } from '../../lib/remember.ts';
 import { contractText, signContract } from '../contract.ts';
 import type { NamespaceOffloadings, OwnIdentity } from '../ports.ts';
 import type { AccessFinder } from './access.ts';
-import type { BorrowingCaches } from './caches.ts';
+import { type BorrowingCaches, HELD_AFTER_MS } from './caches.ts';
 import type { CredentialRenewer } from './credentials.ts';
 import { decide } from './decide.ts';
 import type { ActiveProvider, BorrowingFacts, Step } from './facts.ts';
 import { asConflict, chooseName, recordName } from './names.ts';
 import type { Again, AgentSetup, Setup } from './setup.ts';
-import { forgeStatus, newsOf, type Progress, type StatusInputs } from './status.ts';
+import { BORROWING_EVENTS, forgeStatus, newsOf, type Progress, type StatusInputs } from './status.ts';
 import type { Draining, Haste, Teardown } from './teardown.ts';
 import { isOf } from './virtual-node.ts';
 
@@ -45,12 +47,15 @@ interface ReconcilerOptions {
 const LOOK_AGAIN_MS = 30_000;
 /** Well before this time a deletion has reached the caches. */
 const CACHE_LAG_MS = 1000;
+const MAX_TOLD = 1024;
 /** The API server leaves this out of objects in a list. */
 const KIND = { apiVersion: API_VERSION, kind: 'Advertisement' };
 
 /** Takes the next step with one provider. The process may end after any write, so each step may be repeated. */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
+  /** What was told last of what is held, by provider: the last steps are taken more than once. */
+  readonly #told = new Map<string, string>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -66,6 +71,7 @@ export class Reconciler {
       const held = await addFinalizer(client, advertisements, advertisement, how);
       if (held !== advertisement) return {};
     }
+    if (step.kind !== 'end') this.#told.delete(clusterID);
     if (step.kind === 'use') return this.#use(clusterID, step, facts, signal);
     if (step.kind === 'end') return this.#end(clusterID, step, facts, signal);
     if (step.kind === 'keep') await this.#keep(clusterID, facts, signal);
@@ -179,6 +185,7 @@ export class Reconciler {
     if (draining.waitMs !== undefined) return { requeueAfterMs: draining.waitMs };
     const wait = await this.#takeDown(clusterID, names, signal);
     if (wait !== undefined) return { requeueAfterMs: wait };
+    this.#tellHeld(clusterID, facts);
     if (step.forget) await this.#forget(facts, signal);
     // Everything that it names is certainly gone.
     else await this.#write(facts, this.#endingStatus(step, []), signal);
@@ -230,7 +237,18 @@ export class Reconciler {
     }
     credentials.drop(clusterID);
     await access.drop(clusterID);
-    return caches.hasBelongings(clusterID) ? CACHE_LAG_MS : undefined;
+    return nextLookMs(caches.belongingsOf(clusterID).map(({ endingMs }) => endingMs));
+  }
+
+  /** What is left although it is deleted: its finalizers are for people, as nothing here waits for them any more. */
+  #tellHeld(clusterID: string, { advertisement }: BorrowingFacts): void {
+    const { caches, events } = this.#options;
+    const held = caches.belongingsOf(clusterID).map(({ object }) => heldText(object));
+    if (held.length === 0 || advertisement === undefined) return;
+    const message = `the peering has ended, and what is deleted is still there: ${held.join('; ')}`;
+    if (this.#told.get(clusterID) === message) return;
+    remember(this.#told, clusterID, message, MAX_TOLD);
+    events.event({ ...KIND, ...advertisement }, 'Normal', BORROWING_EVENTS.ending, message);
   }
 
   #endingStatus(
@@ -271,6 +289,21 @@ export class Reconciler {
       events.event(object, type, reason, message);
     }
   }
+}
+
+/**
+ * After how many milliseconds to look again at what is left, by the times since their deletions; undefined: nothing is waited for.
+ * The pauses grow with the time that it takes.
+ */
+function nextLookMs(endingMs: readonly (number | undefined)[]): number | undefined {
+  const waited = endingMs.map((ms = 0) => ms).filter((ms) => ms < HELD_AFTER_MS);
+  if (waited.length === 0) return undefined;
+  const ms = Math.min(...waited);
+  return Math.max(CACHE_LAG_MS, Math.min(ms / 4, HELD_AFTER_MS - ms));
+}
+
+function heldText({ metadata: { name, finalizers = [] } }: KubeObject): string {
+  return finalizers.length === 0 ? name : `${name} is held by ${finalizers.join(', ')}`;
 }
 
 /** The progress with the error as obstacle, for people. They need not know of a conflict. */

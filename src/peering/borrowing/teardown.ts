@@ -8,6 +8,7 @@ import { type DrainLimits, drainText } from '../../kube/drain-stage.ts';
 import { type MakeAnew, NodeDrain } from '../../kube/drain.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
+import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { ignoring } from '../../lib/errors.ts';
 import { closedVirtualNode, endingSince, endingVirtualNode, isClosed, isOf } from './virtual-node.ts';
 
@@ -21,6 +22,7 @@ const LEASE_NAMESPACE = 'kube-node-lease';
 const CLOSING_MS = 3000;
 const CLOSING_POLL_MS = 100;
 const POLL_MS = 500;
+const AT_ONCE = 16;
 /** Interval of looks at pods that nobody ends: they may run for long. */
 const VACANCY_POLL_MS = 5000;
 
@@ -60,7 +62,7 @@ export class Teardown {
     haste: Haste,
     signal: AbortSignal,
   ): Promise<Draining | undefined> {
-    const all = await Promise.all(ours.map(async (one) => this.#drainOne(one, haste, signal)));
+    const all = await eachAtOnce(ours, AT_ONCE, async (one) => this.#drainOne(one, haste, signal));
     const left = all.filter((one) => one !== undefined);
     if (left.length === 0) return undefined;
     const messages = left.flatMap(({ message }) => message ?? []);
@@ -115,7 +117,7 @@ export class Teardown {
     if (node !== undefined && node.metadata.labels?.[LABEL_PROVIDER] !== provider) return;
     if (node !== undefined) await this.#delete(nodes, { name }, { uid: node.metadata.uid, signal });
     const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
-    await this.#drain.deletePods(items, signal, { force: true });
+    await this.#drain.force(name, items, signal);
     await this.#delete(leases, { name, namespace: LEASE_NAMESPACE }, { signal });
   }
 

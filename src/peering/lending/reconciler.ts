@@ -11,7 +11,8 @@ import {
 } from '../../api/peering-request.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import type { Remains, Tenants } from '../../hosting/tenants/tenants.ts';
+import type { Remains } from '../../hosting/tenants/ending-namespaces.ts';
+import type { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { ClusterBasics } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';

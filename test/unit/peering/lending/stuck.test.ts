@@ -67,6 +67,25 @@ test('a namespace that never ends is named, and the request goes without it', as
   expect(await world.exists(rome.tenant())).toBe(true);
 });
 
+test('a pod that may not be deleted holds neither the request for ever nor the other namespaces', async () => {
+  await world.policy();
+  const rome = world.peer();
+  await rome.peered({ namespaces: ['bank', 'shop'] });
+  for (const home of ['bank', 'shop']) {
+    await holdTenant(rome.tenant(home));
+    const where = { name: 'web', namespace: rome.tenant(home), finalizers: ['example.com/never'] };
+    api.seed(pods, { metadata: where, spec: { nodeName: 'node-1', containers: [] } });
+  }
+  const path = `/namespaces/${rome.tenant('bank')}/pods/web`;
+  api.fault({ match: (it) => it.method === 'DELETE' && it.path.endsWith(path), status: 403, times: 1e6 });
+  await rome.ask(null);
+  await rome.granted('Ended');
+  await pass(135_000);
+  await clock.until('the request is gone', () => rome.told.grant === undefined);
+  expect(world.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'NamespaceStuck' }));
+  expect(api.count(new RegExp(`^DELETE .*/${rome.tenant()}/pods/web`))).toBeGreaterThan(0);
+});
+
 test('a denied peer whose namespace never ends stays denied, without rights', async () => {
   await world.policy();
   const rome = world.peer();
