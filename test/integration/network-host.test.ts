@@ -183,11 +183,14 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
       { link, gateway: '10.70.0.4' },
       { link },
       'unreachable',
+      'throw',
       { link, gateway: '10.70.0.3' },
+      'throw',
+      { link },
     ];
     for (const to of ways) {
       const sixth: RouteConfig['to'] =
-        to === 'unreachable' || to.gateway === undefined
+        typeof to === 'string' || to.gateway === undefined
           ? to
           : { link, gateway: to.gateway.replace('10.70.0.', 'fd70::') };
       const routes: RouteConfig[] = [

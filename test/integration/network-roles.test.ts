@@ -1,8 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
+import { tunnels } from '../../src/api/tunnel.ts';
 import { awaited, eventually } from '../support/eventually.ts';
 import { planeLabProblem } from '../support/network/plane-lab.ts';
-import { FAR_GATEWAY, longestGap, ping, RolesLab, type RolesSide } from './support/roles-lab.ts';
+import {
+  FAR_GATEWAY,
+  longestGap,
+  ping,
+  RolesLab,
+  type RolesNode,
+  type RolesSide,
+} from './support/roles-lab.ts';
 
 /** The roles `gateway` and `node` as programs in network namespaces, with real API servers and wireguard-go. */
 
@@ -13,6 +21,8 @@ const LEASE_MS = 2000;
  */
 const UNDER_LOAD = 5;
 const STANDS_BY = 'the gateway is active on another node';
+/** A pod of the second node, in the CIDR of the first. */
+const STRAY = '10.1.0.77';
 const HOME = 'home'.padEnd(26, 'a');
 const AWAY = 'away'.padEnd(26, 'b');
 
@@ -27,6 +37,11 @@ describeInLab('the roles gateway and node', () => {
   /** Until the next renewal, the Lease of one for whom nobody waited is valid for longer. */
   const heardOfStandby = async (): Promise<boolean> =>
     ((await home.leaseSeconds()) ?? Infinity) * 1000 <= LEASE_MS;
+
+  const strayRoute = async (node: RolesNode): Promise<string> => {
+    const routes = (await node.run(['ip', 'route', 'show', 'table', 'all'])).split('\n');
+    return routes.find((route) => route.includes(`${STRAY} `)) ?? 'none';
+  };
 
   beforeAll(async () => {
     lab = await RolesLab.up(`roles${process.pid % 10_000}`);
@@ -61,6 +76,15 @@ describeInLab('the roles gateway and node', () => {
       return (status?.connection?.rttMs ?? 0) > 0;
     });
     expect(await home.node(1).run(['nft', 'list', 'tables'])).not.toContain('tributary_gateway');
+  });
+
+  test('a pod with an address out of the CIDR of its node gets a route of its own', async () => {
+    const one = home.node(0);
+    expect(await strayRoute(one)).toBe('none');
+    await home.pod('h2', STRAY);
+    await eventually('it leads to the node of the pod', async () =>
+      (await strayRoute(one)).startsWith(`${STRAY} via 10.70.0.3 dev `),
+    );
   });
 
   test('kill -9 of the gateway and its restart on the same node: the host is not touched, no packet is lost', async () => {
@@ -132,6 +156,11 @@ describeInLab('the roles gateway and node', () => {
     await eventually('the second sends', async () =>
       (await two.run(['ip', 'route', 'show', '100.64.0.0/16'])).includes(two.link),
     );
+    // Its own pod is on its own links, wherever the first one's CIDR leads.
+    await eventually('it finds its pod', async () =>
+      (await strayRoute(two)).startsWith(`throw ${STRAY} table 7480 `),
+    );
+    expect(await strayRoute(one)).toBe('none');
   });
 
   test('the node of the gateway is lost: another takes over within the lease', async () => {
@@ -151,5 +180,34 @@ describeInLab('the roles gateway and node', () => {
     const gap = longestGap(await pings.end());
     process.stdout.write(`node lost: ${gap} ms without an answer\n`);
     expect(gap).toBeLessThan(LEASE_MS * UNDER_LOAD);
+  });
+
+  test('the route of a pod goes with it', async () => {
+    const one = home.node(0);
+    await eventually('the route is back', async () => (await strayRoute(one)).includes(' via 10.70.0.3 '));
+    await home.endPod();
+    await eventually('it is gone', async () => (await strayRoute(one)) === 'none');
+  });
+
+  test('a peer that sees our gateway at another address is asked from there', async () => {
+    const far = away.node(0);
+    const probe = 'ip saddr 100.66.0.1 udp dport 7481';
+    const counting = `table ip seen { chain in { type filter hook input priority 0; ${probe} counter; }; }`;
+    await far.run(['nft', counting]);
+    const at = <T extends { as: string }>(pairs: readonly T[] = []): T[] =>
+      pairs.map((pair) => ({ ...pair, as: pair.as.replace('100.65.', '100.66.') }));
+    const { status } = await away.tunnel(HOME);
+    const views = { type: 'merge', body: { status: { views: at(status?.views) } } } as const;
+    await away.client.patch(tunnels, { name: HOME }, views, { subresource: 'status' });
+    const { spec } = await home.tunnel(AWAY);
+    const seenAs = { type: 'merge', body: { spec: { seenAs: at(spec.seenAs) } } } as const;
+    await home.client.patch(tunnels, { name: AWAY }, seenAs);
+    await eventually('a probe comes', async () =>
+      /packets [1-9]/.test(await far.run(['nft', 'list', 'table', 'ip', 'seen'])),
+    );
+    await eventually('it is answered', async () => {
+      const { connection } = (await home.tunnel(AWAY)).status ?? {};
+      return connection?.mtu !== undefined && connection.lossPercent === 0;
+    });
   });
 });

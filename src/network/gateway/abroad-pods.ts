@@ -64,6 +64,10 @@ export class AbroadPods implements Component {
     return byPeer;
   }
 
+  isVirtual(nodeName: string): boolean {
+    return this.#watched.has(nodeName);
+  }
+
   /** A cache for each virtual node that there is now; resolves when the new ones are filled. */
   #follow(): Promise<void>[] {
     const wanted = new Map([...this.#options.virtualNodes.list()].flatMap(nodeOf));

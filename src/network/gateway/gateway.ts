@@ -6,18 +6,15 @@ import {
   readOwnNetwork,
   WIREGUARD_SECRET,
 } from '../../api/own-network.ts';
-import type { Tunnel, WireGuardChoice } from '../../api/tunnel.ts';
-import type { Caches } from '../../kube/caches.ts';
-import type { ClusterBasics } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
+import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { joinEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import { exportedTo } from '../exchange/document.ts';
-import type { HostConfig, HostNetwork, HostReport, WireGuardPeerState } from '../host/host-config.ts';
+import type { HostConfig, HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import { gatewayPlan } from '../plan/gateway.ts';
 import { AbroadPods } from './abroad-pods.ts';
 import { inStep, knockAgainMs, observeAgainMs } from './calm.ts';
@@ -25,7 +22,8 @@ import { GatewayCaches } from './caches.ts';
 import { LastingReport } from './host-report.ts';
 import { TunnelKey } from './key.ts';
 import { LocalRoutes, localRoutes, ROUTES_MS } from './local-routes.ts';
-import { NodeWatch, type NodeWatchOptions } from './node-watch.ts';
+import { NodeWatch } from './node-watch.ts';
+import type { GatewayOptions } from './options.ts';
 import { keepaliveSeconds, PeerWatch } from './peer-watch.ts';
 import {
   gatewayPeers,
@@ -34,44 +32,12 @@ import {
   neverDialled,
   probeTargets,
   refusedPeers,
-  viewsOf,
+  waysOf,
 } from './peers.ts';
-import { Reports, type TunnelMetrics } from './reports.ts';
+import { Reports } from './reports.ts';
 import { differInNumbersOnly } from '../tunnel-numbers.ts';
-import type { Prober } from '../probe/prober.ts';
-import type { Responder } from '../probe/responder.ts';
-import { EndpointResolver, type LookUp } from './resolver.ts';
-
-export interface GatewayOptions extends ClusterBasics {
-  caches: Caches;
-  host: HostNetwork;
-  prober: Pick<Prober, 'setTargets' | 'results' | 'onChange' | 'onMiss' | 'isCalm'>;
-  responder: Pick<Responder, 'setAddress'>;
-  nodes: Omit<NodeWatchOptions, 'log'>;
-  lookUp: LookUp;
-  /** Addresses of the DNS servers that this host asks. */
-  nameServers?: () => readonly string[];
-  events: EventRecorder;
-  metrics: TunnelMetrics;
-  controllerMetrics?: ControllerMetrics;
-  /** Where our Secrets and ConfigMaps are. */
-  namespace: string;
-  nodeName: string;
-  /** Address of the node, for peers. Used where the ConfigMap tributary-network does not have it. */
-  nodeAddress?: string;
-  link: string;
-  vxlanLink: string;
-  mtu: number;
-  /** UDP. */
-  port: number;
-  /** Whose WireGuard; default `auto`. */
-  wireguard?: WireGuardChoice;
-  /** `host:port` at which peers dial us. Empty: they cannot. Absent: the node's address. */
-  endpoints?: readonly string[];
-  probeSeconds: number;
-  /** Told by the clock and not by a timer: a process that was stopped for a while must not touch the host. */
-  leading: () => boolean;
-}
+import { EndpointResolver } from './resolver.ts';
+import { StrayPods } from './stray-pods.ts';
 
 /** How often the host is set without any news, to put back what was removed unnoticed. */
 const RESYNC_MS = 30_000;
@@ -100,6 +66,7 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #caches: GatewayCaches;
   readonly #abroad: AbroadPods;
+  readonly #strays: StrayPods;
   readonly #keys: TunnelKey;
   readonly #routes: LocalRoutes;
   readonly #nodes: NodeWatch;
@@ -110,7 +77,7 @@ export class Gateway {
   #report: HostReport | undefined;
   readonly #settled = new LastingReport();
   #observed = false;
-  /** What leads into the tunnels by now. */
+  /** The ways to peers' gateways that the host was last set with. */
   #led: ReadonlySet<string> = new Set();
   /** The peers as WireGuard last told them, and why it does not tell them any more. */
   #states: readonly WireGuardPeerState[] = [];
@@ -128,7 +95,9 @@ export class Gateway {
     this.#routes = new LocalRoutes({ host: options.host, events });
     this.#nodes = new NodeWatch({ log: log.named('nodes'), ...options.nodes });
     const wake = (): void => this.#add('host');
-    this.#abroad = new AbroadPods({ client, clock, log, virtualNodes, onChange: wake });
+    const abroad = (this.#abroad = new AbroadPods({ client, clock, log, virtualNodes, onChange: wake }));
+    const isVirtual = (node: string): boolean => abroad.isVirtual(node);
+    this.#strays = new StrayPods({ client, clock, log, caches, isVirtual, onChange: wake });
     this.#resolver = new EndpointResolver({
       clock,
       log: log.named('endpoints'),
@@ -162,7 +131,7 @@ export class Gateway {
 
   /** Caches that a standby keeps filled, so that it need not ask when it takes over. In the order of their start. */
   caches(): Component[] {
-    return [...this.#caches.components(), this.#abroad];
+    return [...this.#caches.components(), this.#abroad, this.#strays];
   }
 
   /** The part that acts, started after the caches by the holder of the Lease. In the order of their start. */
@@ -230,17 +199,22 @@ export class Gateway {
   async #setHost(signal: AbortSignal): Promise<ReconcileResult> {
     if (!this.#options.leading()) return { requeueAfterMs: LEADING_MS };
     const desired = this.desired();
-    // Without our own ranges nothing is decided, above all no removal, and neither before it is known where peers are.
+    // Without our own ranges nothing is decided, above all no removal, and neither before it is known where peers and pods are.
     if (desired === undefined || !this.#observed) return { requeueAfterMs: RESYNC_MS };
     const { host, log, responder, clock } = this.#options;
     const before = this.#report?.problems ?? [];
-    const leading = new Set(viewsOf(this.#caches.liveTunnels()));
+    const network = this.#network();
+    const leading = new Set(waysOf(this.#caches.liveTunnels(), network));
+    // While the host is being changed, nobody knows what it does.
+    this.#led = this.#led.intersection(leading);
     const report = await host.set(desired, signal);
-    if (leading.symmetricDifference(this.#led).size > 0) this.#add('observe');
-    this.#led = leading;
+    if (report.isUnfiltered !== true && leading.size > this.#led.size) {
+      this.#led = leading;
+      this.#add('observe');
+    }
     this.#report = report;
     this.#settled.learn(report, clock.monotonic());
-    responder.setAddress(this.#network()?.gatewayAddress);
+    responder.setAddress(network?.gatewayAddress);
     if (report.changes > 0) log.info('host network changed', { changes: report.changes });
     const { problems } = report;
     const told = new Set(before.map(({ message }) => message));
@@ -261,7 +235,7 @@ export class Gateway {
     const { nodeName, link, vxlanLink, mtu, port, wireguard, prober } = this.#options;
     const network = this.#network();
     const { key } = this.#keys;
-    if (network === undefined || key === undefined) return undefined;
+    if (network === undefined || key === undefined || !this.#strays.isKnown) return undefined;
     const caches = this.#caches;
     const hosted = hostedByPeer(caches.hostedPods.list(), (name) => caches.namespaces.get(name));
     const peers = gatewayPeers({
@@ -287,6 +261,7 @@ export class Gateway {
       privateKey: key.privateKey,
       peers,
       hosted: [...hosted.values()].flat(),
+      strays: this.#strays.ways,
     });
     return this.#withPeers(plan);
   }
@@ -311,13 +286,12 @@ export class Gateway {
     if (moved || !this.#observed) this.#add('host');
     if (moved) this.#warnOfAstray(tunnels);
     this.#observed = true;
-    const source = network?.gatewayAddress;
     const settled = this.#settled.at(clock.monotonic());
     const endpointOf = ({ metadata }: Tunnel): string | undefined => this.#watch.endpointOf(metadata.name);
-    // A packet that is sent before the peer's rules and routes are there is not translated, and conntrack remembers that for as
-    // long as others follow it: the peer would never be measured.
-    const led = tunnels.filter((tunnel) => viewsOf([tunnel]).every((view) => this.#led.has(view)));
-    prober.setTargets(probeTargets(led, { source, ownKey: this.#keys.key?.publicKey, endpointOf }));
+    // A packet that is sent before the peer's rules and routes are there is not translated, or as it was before, and conntrack
+    // remembers that for as long as others follow it: the peer would never be measured.
+    const led = tunnels.filter((tunnel) => waysOf([tunnel], network).every((way) => this.#led.has(way)));
+    prober.setTargets(probeTargets(led, { network, ownKey: this.#keys.key?.publicKey, endpointOf }));
     this.#reports.observe({
       now: clock.now(),
       gateway: nodeName,

@@ -3,10 +3,19 @@ import type { OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { Namespace, Pod, Secret } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
-import { contains, nthAddress, parseAddress, type Prefix, prefixesOf, tryPrefix } from '../../lib/prefix.ts';
+import {
+  canonicalPrefix,
+  contains,
+  nthAddress,
+  parseAddress,
+  type Prefix,
+  prefixesOf,
+  tryPrefix,
+} from '../../lib/prefix.ts';
 import { isKey } from '../host/wireguard/keys.ts';
 import type { GatewayPeer } from '../plan/peer.ts';
 import type { ProbeResult, ProbeTarget } from '../probe/peer-probe.ts';
+import { translate } from '../views.ts';
 
 /** Addresses of pods, in order, by the ClusterID of a peer. */
 export type AddressesByPeer = ReadonlyMap<string, readonly string[]>;
@@ -144,15 +153,30 @@ export const viewsOf = (tunnels: readonly Tunnel[]): string[] =>
 /** Of two ends of a quiet tunnel one asks, and the other listens: the one with the larger key. Both know both keys, and no third thing. */
 export const listensTo = (peerKey: string, ownKey: string): boolean => ownKey > peerKey;
 
+/** Our gateway as the peer sees it, which is what the plan translates it to. Undefined: the peer has not said so. */
+function gatewaySeenBy({ spec }: Tunnel, { external, gatewayAddress }: OwnNetwork): string | undefined {
+  const own = canonicalPrefix(external);
+  const pairs = (spec.seenAs ?? []).filter(({ prefix }) => canonicalPrefix(prefix) === own);
+  return translate(pairs, gatewayAddress);
+}
+
+/** What of these tunnels and of our own network decides to where probes go, and as what they leave. */
+export const waysOf = (tunnels: readonly Tunnel[], network: OwnNetwork | undefined): string[] =>
+  tunnels.flatMap((tunnel) => [
+    ...viewsOf([tunnel]),
+    `${tunnel.metadata.name} sees ${network?.gatewayAddress} as ${network && gatewaySeenBy(tunnel, network)}`,
+  ]);
+
 /** The peer's gateway has the first address of its external range, which we see as one of the views. */
 export function probeTarget(
   tunnel: Tunnel,
   {
-    source,
+    network,
     ownKey,
     endpoint,
-  }: { source: string; ownKey?: string | undefined; endpoint?: string | undefined },
+  }: { network: OwnNetwork; ownKey?: string | undefined; endpoint?: string | undefined },
 ): ProbeTarget | undefined {
+  const source = network.gatewayAddress;
   const family = source.includes(':');
   const views = tunnel.status?.views ?? [];
   const view = views.find(({ use, as }) => use === 'External' && as.includes(':') === family);
@@ -161,24 +185,25 @@ export function probeTarget(
   try {
     const address = nthAddress(prefix, 1);
     const listens = ownKey !== undefined && listensTo(tunnel.spec.peer.publicKey, ownKey);
-    return { clusterID: tunnel.metadata.name, address, source, listens, ...present({ endpoint }) };
+    const known = present({ as: gatewaySeenBy(tunnel, network), endpoint });
+    return { clusterID: tunnel.metadata.name, address, source, listens, ...known };
   } catch {
     return undefined;
   }
 }
 
-/** None before our own address is known. */
+/** None before our own network is known. */
 export function probeTargets(
   tunnels: readonly Tunnel[],
   given: {
-    source: string | undefined;
+    network: OwnNetwork | undefined;
     ownKey: string | undefined;
     endpointOf: (tunnel: Tunnel) => string | undefined;
   },
 ): ProbeTarget[] {
-  const { source, ownKey, endpointOf } = given;
-  if (source === undefined) return [];
+  const { network, ownKey, endpointOf } = given;
+  if (network === undefined) return [];
   return tunnels.flatMap(
-    (tunnel) => probeTarget(tunnel, { source, ownKey, endpoint: endpointOf(tunnel) }) ?? [],
+    (tunnel) => probeTarget(tunnel, { network, ownKey, endpoint: endpointOf(tunnel) }) ?? [],
   );
 }

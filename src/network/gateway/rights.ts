@@ -26,7 +26,7 @@ export const GATEWAY_NETWORK_RIGHTS: readonly Right[] = [
   {
     resource: 'pods',
     verbs: ['list', 'watch'],
-    why: 'addresses of offloaded pods and of peers’ pods here: what may pass between them',
+    why: 'addresses of offloaded pods and of peers’ pods here: what may pass between them; and on which node each pod of this cluster is',
   },
   {
     resource: 'namespaces',

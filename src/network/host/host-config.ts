@@ -104,7 +104,8 @@ export interface RouteConfig {
   /** Default main (254). */
   table?: number;
   metric: number;
-  to: { link: string; gateway?: string } | 'unreachable';
+  /** `throw`: this table has no answer, and the next rule decides. */
+  to: { link: string; gateway?: string } | 'unreachable' | 'throw';
   /** Preferred source address. */
   source?: string;
   /** Bytes; larger packets are answered with "fragmentation needed". */
@@ -200,6 +201,8 @@ export interface HostReport {
   problems: readonly HostProblem[];
   /** Whose WireGuard the link is; absent where there is none. */
   wireguard?: WireGuardKind;
+  /** The packet filter and the translation could not be set: they are as they were. */
+  isUnfiltered?: true;
 }
 
 export interface HostProblem {

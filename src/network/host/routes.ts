@@ -33,7 +33,7 @@ export interface Route {
   table: number;
   metric: number;
   /** `other`: blackholes, several next hops, encapsulations. We never make such a route. */
-  type: 'unicast' | 'unreachable' | 'other';
+  type: 'unicast' | 'unreachable' | 'throw' | 'other';
   link?: string;
   gateway?: string;
   source?: string;
@@ -90,8 +90,10 @@ const RTA = {
   nexthop: 30,
 } as const;
 const RTAX_MTU = 2;
-const TYPES: Readonly<Record<number, Route['type']>> = { 1: 'unicast', 7: 'unreachable' };
-const TYPE_NUMBERS = { unicast: 1, unreachable: 7 } as const;
+const TYPES: Readonly<Record<number, Route['type']>> = { 1: 'unicast', 7: 'unreachable', 9: 'throw' };
+/** We make none of `other`, and 0 matches any type in a deletion. */
+const TYPE_NUMBERS = { unicast: 1, unreachable: 7, throw: 9, other: 0 } as const;
+const LEADS_NOWHERE: ReadonlySet<Route['type']> = new Set(['unreachable', 'throw']);
 const SCOPE_UNIVERSE = 0;
 const SCOPE_LINK = 253;
 /** The gateway need not lie in a prefix of the link. */
@@ -117,8 +119,8 @@ export function parseRoute(message: Buffer, links: LinkIndex): KernelRoute | und
     metric: optionalU32(attributes.get(RTA.metric)) ?? 0,
     protocol,
     type,
-    // IPv6 names the loopback link in unreachable routes.
-    ...(type !== 'unreachable' && linkOf(attributes, links)),
+    // IPv6 names the loopback link in routes that lead nowhere.
+    ...(!LEADS_NOWHERE.has(type) && linkOf(attributes, links)),
     ...detailsOf(attributes),
   };
 }
@@ -198,7 +200,7 @@ function routeMessage(route: KernelRoute, links: LinkIndex): Buffer {
   if (route.mtu !== undefined) attributes.push([RTA.metrics, [[RTAX_MTU, u32(route.mtu)]]]);
   const whole = routeHeader({
     ...header,
-    type: TYPE_NUMBERS[route.type === 'unreachable' ? 'unreachable' : 'unicast'],
+    type: TYPE_NUMBERS[route.type],
     scope: isIPv4Link && route.gateway === undefined ? SCOPE_LINK : SCOPE_UNIVERSE,
     flags: route.gateway === undefined ? 0 : RTNH_F_ONLINK,
   });
@@ -213,7 +215,7 @@ function deletionMessage(route: KernelRoute, links: LinkIndex | undefined): Buff
   const index = route.link === undefined ? undefined : links?.indexOf(route.link);
   if (index !== undefined) attributes.push([RTA.link, u32(index)]);
   if (route.gateway !== undefined) attributes.push([RTA.gateway, addressBytes(route.gateway)]);
-  const type = route.type === 'other' ? 0 : TYPE_NUMBERS[route.type];
+  const type = TYPE_NUMBERS[route.type];
   return Buffer.concat([routeHeader({ ...header, scope: SCOPE_ANY, type }), encodeAttributes(attributes)]);
 }
 

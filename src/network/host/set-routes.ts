@@ -19,6 +19,8 @@ const isUnreachable = ({ type }: Route): boolean => type === 'unreachable';
 /** Comes before anything else. From here on no packet for a peer leaves by another way than its tunnel. */
 export async function setFallbacks(host: HostContext, config: HostConfig): Promise<void> {
   const wanted = wantedRoutes(host, config).filter(isUnreachable);
+  // A gateway has none, and may have to read thousands of routes below.
+  if (wanted.length === 0) return;
   const actual = await dumpRoutes(host.kernel, linkIndex([]));
   const { add } = diffRoutes(PROTOCOLS[config.owner], wanted, actual);
   await addAll(host, config, add, linkIndex([]));
@@ -91,13 +93,14 @@ function wantedRoutes({ work }: HostContext, { routes }: HostConfig): Route[] {
 /** A wanted route in the form in which the kernel tells routes. Throws Invalid. */
 export function routeOf(config: RouteConfig): Route {
   const { destination, table = MAIN_TABLE, metric, to, source, mtu } = config;
+  const way = typeof to === 'string' ? undefined : to;
   return {
     destination: canonicalPrefix(destination),
     table,
     metric,
-    type: to === 'unreachable' ? 'unreachable' : 'unicast',
-    ...(to !== 'unreachable' && { link: to.link }),
-    ...(to !== 'unreachable' && to.gateway !== undefined && { gateway: canonicalAddress(to.gateway) }),
+    type: typeof to === 'string' ? to : 'unicast',
+    ...(way && { link: way.link }),
+    ...(way?.gateway !== undefined && { gateway: canonicalAddress(way.gateway) }),
     ...(source !== undefined && { source: canonicalAddress(source) }),
     ...(mtu !== undefined && { mtu }),
   };

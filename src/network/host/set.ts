@@ -1,6 +1,7 @@
-import type { WireGuardKind } from '../../api/tunnel.ts';
+import { existsSync } from 'node:fs';
+
 import { setAddresses } from './addresses.ts';
-import { type HostConfig, TABLES } from './host-config.ts';
+import { type HostConfig, type HostReport, TABLES } from './host-config.ts';
 import { ourLinks, setLinks } from './links.ts';
 import { setNeighbours } from './neighbours.ts';
 import { setTable } from './nftables/table.ts';
@@ -12,6 +13,18 @@ import { setWireGuard } from './wireguard/wireguard.ts';
 import { wireguardOf } from './wireguard/choice.ts';
 import type { HostContext } from './work.ts';
 
+/** It is there where the kernel has IPv6 (no `ipv6.disable=1`), whether or not a link uses it. */
+const IPV6 = '/proc/net/if_inet6';
+
+/**
+ * For a kernel without IPv6, which refuses each route of it. None is missed: it sends no packet of IPv6, neither into a tunnel nor in
+ * clear. Addresses are left for it to refuse, since whoever chose them counts on them.
+ */
+export const withoutIPv6 = (config: HostConfig): HostConfig => ({
+  ...config,
+  routes: config.routes.filter(({ destination }) => !destination.includes(':')),
+});
+
 /**
  * Makes the host as wanted, in an order in which nothing leaks wherever it is interrupted: fallback routes before all else, the
  * filter and the translation before the peers of the tunnel, and these before the routes that lead into it. Resolves to the
@@ -19,10 +32,11 @@ import type { HostContext } from './work.ts';
  */
 export async function setHost(
   host: HostContext,
-  config: HostConfig,
+  wanted: HostConfig,
   signal?: AbortSignal,
-): Promise<{ indexes: number[]; wireguard?: WireGuardKind }> {
+): Promise<{ indexes: number[] } & Pick<HostReport, 'wireguard' | 'isUnfiltered'>> {
   const { kernel, work } = host;
+  const config = existsSync(IPV6) ? wanted : withoutIPv6(wanted);
   const step = async (what: string, run: () => Promise<void>): Promise<boolean> => {
     signal?.throwIfAborted();
     return work.attempt(what, async () => {
@@ -53,7 +67,11 @@ export async function setHost(
   await step('routes', async () => setRoutes(host, config, { all: linkIndex(all), missing }));
   await step('rules', async () => setRules({ kernel, work }, config));
   const wireguard = wireguardOf([...ours.values()].find(({ wanted }) => wanted.kind === 'wireguard')?.kind);
-  return { indexes: [...ours.values()].map(({ index }) => index), ...(wireguard && { wireguard }) };
+  return {
+    indexes: [...ours.values()].map(({ index }) => index),
+    ...(wireguard && { wireguard }),
+    ...(!isFiltered && { isUnfiltered: true }),
+  };
 }
 
 async function setTunnel(

@@ -237,6 +237,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
     ),
     chain('snat', snatRules(plan)),
     chain('sent', [
+      ...errorRules(plan),
       ...plan.exports.map(({ family, as }) => `${WORDS[family]} saddr ${as} accept`),
       ...clusterIPs.answering(plan),
     ]),
@@ -325,5 +326,25 @@ function snatRules(plan: PlanPeer): string[] {
     ...clusterIPs.hairpins(plan),
     `${addressKey(family, 'saddr')} @views${family} return`,
     `meta nfproto ipv${family} snat ${word} to ${gateway}`,
+  ];
+}
+
+/** Numbers of the protocols: nft reads their names by a table of the host (/etc/protocols) that need not be there. */
+const ICMP: Readonly<Record<4 | 6, number>> = { 4: 1, 6: 58 };
+
+/**
+ * ICMP errors that our gateway and our nodes make come from their addresses of the external range. conntrack translates them as it
+ * translates the connection that they are about, and no nat chain sees them: where pods are seen as themselves they would leave with
+ * an address that the peer does not know, and its senders would never learn the size of our links. To them they come from our gateway.
+ */
+function errorRules({ exports, gateway }: PlanPeer): string[] {
+  const external = exports.find(({ use }) => use === 'External');
+  if (gateway === undefined || external === undefined || external.prefix === external.as) return [];
+  const { family, prefix } = external;
+  const isAsItIs = exports.some((one) => one.family === family && one.prefix === one.as);
+  if (!isAsItIs) return [];
+  const word = WORDS[family];
+  return [
+    `${word} saddr ${prefix} meta l4proto ${ICMP[family]} ct state related ${word} saddr set ${gateway} accept`,
   ];
 }

@@ -1,6 +1,14 @@
 import type { NetworkNode } from '../../api/own-network.ts';
 import type { Tunnel, WireGuardChoice } from '../../api/tunnel.ts';
-import { nthAddress, tryPrefix, WIDTHS } from '../../lib/prefix.ts';
+import {
+  type Address,
+  nthAddress,
+  parseAddress,
+  prefixesOf,
+  PrefixSet,
+  tryPrefix,
+  WIDTHS,
+} from '../../lib/prefix.ts';
 import type { HostConfig, RouteConfig, RuleConfig, WireGuardPeerConfig } from '../host/host-config.ts';
 import { gatewayTable, type GatewayTableFacts } from './gateway-table.ts';
 import { METRICS, RETURN_PRIORITY, RETURN_TABLE } from './names.ts';
@@ -24,6 +32,8 @@ export interface GatewayPlanFacts extends GatewayTableFacts {
   /** Base64. */
   privateKey: string;
   peers: GatewayPeer[];
+  /** Pods' addresses that do not lie in the CIDRs of their nodes, each with the name of that node. Default: none. */
+  strays?: ReadonlyMap<string, string>;
 }
 
 /** Keeps the mapping of a NAT on the way (RFC 4787 section 4.3 asks for two minutes; many keep UDP for 30 s only). */
@@ -56,8 +66,7 @@ export function gatewayPlan(facts: GatewayPlanFacts): HostConfig {
       },
     ],
     routes: [...peers.flatMap((peer) => viewRoutes(facts, peer)), ...back],
-    rules:
-      back.length === 0 ? [] : [...FAMILIES.map((family) => returnRule(link, family)), ...probeRules(facts)],
+    rules: [...returnRules(link, back), ...(back.length === 0 ? [] : probeRules(facts))],
     sysctls: {
       // WireGuard and the filter check the sources, and no packet may be lost while a view changes.
       [`net/ipv4/conf/${link}/rp_filter`]: '2',
@@ -94,26 +103,51 @@ function gatewaysOf({ status }: Tunnel): string[] {
   });
 }
 
-/** Routes to pods and nodes on other hosts. Table `main` has those to pods of this host, and to whatever is missing here. */
-function returnPath({ network, nodeName, vxlanLink }: GatewayPlanFacts): RouteConfig[] {
-  const to = ({ pods, external }: NetworkNode): RouteConfig[] =>
-    [single(external), ...pods.filter((prefix) => familyOf(prefix) === familyOf(external))].map(
-      (destination) => ({
-        destination,
-        table: RETURN_TABLE,
-        metric: METRICS.gateway,
-        to: { link: vxlanLink, gateway: external },
-      }),
-    );
-  return network.nodes.filter(({ name }) => name !== nodeName).flatMap(to);
+/**
+ * Routes to pods and nodes on other hosts. Table `main` has those to pods of this host, and to whatever is missing here. A packet that
+ * goes to another node than the pod's comes to the pod all the same, but its answer takes another way: that node sees half of each
+ * connection, and drops it.
+ */
+function returnPath({ network, nodeName, vxlanLink, strays = new Map() }: GatewayPlanFacts): RouteConfig[] {
+  const others = network.nodes.filter(({ name }) => name !== nodeName);
+  const by = (destination: string, to: RouteConfig['to']): RouteConfig => ({
+    destination,
+    table: RETURN_TABLE,
+    metric: METRICS.gateway,
+    to,
+  });
+  const through = ({ external }: NetworkNode): RouteConfig['to'] => ({ link: vxlanLink, gateway: external });
+  const nodes = others.flatMap((node) =>
+    [single(node.external), ...ofItsFamily(node)].map((destination) => by(destination, through(node))),
+  );
+  const byName = new Map(others.map((node) => [node.name, node]));
+  const elsewhere = new PrefixSet(prefixesOf(others.flatMap(ofItsFamily)));
+  const isElsewhere = (address: Address | undefined): boolean =>
+    address !== undefined && elsewhere.contains(address);
+  // They come first, so that no packet takes the way of the node's CIDR in between.
+  const singles = [...strays].flatMap(([address, name]): RouteConfig[] => {
+    const node = byName.get(name);
+    if (node !== undefined && familyOf(address) === familyOf(node.external))
+      return [by(single(address), through(node))];
+    return name === nodeName && isElsewhere(parseAddress(address)) ? [by(single(address), 'throw')] : [];
+  });
+  return [...singles, ...nodes];
 }
 
-const returnRule = (incoming: string, family: 4 | 6): RuleConfig => ({
-  family,
-  priority: RETURN_PRIORITY,
-  incoming,
-  table: RETURN_TABLE,
-});
+/** Its CIDRs that VXLAN carries. */
+const ofItsFamily = ({ pods, external }: NetworkNode): string[] =>
+  pods.filter((prefix) => familyOf(prefix) === familyOf(external));
+
+/** A family without a route needs no rule, and a kernel without IPv6 refuses its rules. */
+function returnRules(incoming: string, back: readonly RouteConfig[]): RuleConfig[] {
+  const used = new Set(back.map(({ destination }) => familyOf(destination)));
+  return FAMILIES.filter((family) => used.has(family)).map((family) => ({
+    family,
+    priority: RETURN_PRIORITY,
+    incoming,
+    table: RETURN_TABLE,
+  }));
+}
 
 /** What this host sends from its address on VXLAN, such as probes of other nodes, leaves by VXLAN. */
 function probeRules({ network, nodeName }: GatewayPlanFacts): RuleConfig[] {

@@ -1,6 +1,7 @@
 import { type Random, spreadMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
+import { present } from '../../lib/fields.ts';
 import { beatTerms, EARLY_MS, FULL_INTERVALS, nextBeatAt } from './beats.ts';
 import { Listening } from './listening.ts';
 import { innerMtu, narrowed, nextSizes, type SearchState, SMALLEST_MTU } from './path-mtu.ts';
@@ -14,6 +15,8 @@ export interface ProbeTarget {
   address: string;
   /** Address of our own gateway, on the WireGuard link. */
   source: string;
+  /** As what that gateway sees `source`. Absent: it has not said so. */
+  as?: string;
   /** Where the tunnel's packets go: literal `host:port`. */
   endpoint?: string;
   /** Whether that gateway asks while nothing flows, and ours listens. Default: both ask. */
@@ -375,8 +378,8 @@ export class PeerProbe {
   }
 
   #question(timeoutMs = this.#options.intervalMs): Question {
-    const { source, address } = this.#target;
-    return { source, address, timeoutMs, isHeard: this.isCalm };
+    const { source, as, address } = this.#target;
+    return { source, ...present({ as }), address, timeoutMs, isHeard: this.isCalm };
   }
 }
 

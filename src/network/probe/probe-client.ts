@@ -6,8 +6,17 @@ import { decodeProbe, encodeProbe, SMALLEST_REQUEST } from './message.ts';
 import { payloadOf } from './path-mtu.ts';
 import type { ProbeSocket, ProbeSockets } from './sockets.ts';
 
-export interface Question {
+/**
+ * From where a question is asked: an address of our own, and as what the host translates it on the way. conntrack translates all packets
+ * between two ports as it did the first of them, so another translation takes another port.
+ */
+export interface Origin {
   source: string;
+  /** Absent: not known. */
+  as?: string;
+}
+
+export interface Question extends Origin {
   address: string;
   /** Size of the inner IP packet, in bytes. Absent: as small as possible. */
   size?: number;
@@ -29,10 +38,11 @@ export const knock = async (
   { source, address, timeoutMs }: Question,
 ): Promise<boolean> => sockets.knock({ source, address, port: PROBE_PORT, timeoutMs }).catch(() => false);
 
-/** Asks responders over one UDP socket for each address of our own, and finds the answer to each question. */
+/** Asks responders over one UDP socket for each origin, and finds the answer to each question. */
 export class ProbeClient {
   readonly #clock: Clock;
   readonly #sockets: ProbeSockets;
+  /** By origin. */
   readonly #open = new Map<string, Promise<ProbeSocket>>();
   readonly #pending = new Map<number, Pending>();
   /** Tells our answers from those to an earlier process. */
@@ -45,12 +55,13 @@ export class ProbeClient {
   }
 
   /** Resolves to the milliseconds until the answer. Undefined: there was none, or the question could not be sent. */
-  async ask({ source, address, size, timeoutMs, isHeard = false }: Question): Promise<number | undefined> {
+  async ask(question: Question): Promise<number | undefined> {
+    const { address, size, timeoutMs, isHeard = false } = question;
     const sequence = (this.#sequence = (this.#sequence + 1) % 2 ** 32);
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
     const cancel = this.#clock.after(timeoutMs, () => resolve(undefined));
     try {
-      const socket = await this.#socket(source);
+      const socket = await this.#socket(question);
       const bytes = encodeProbe({
         type: 'request',
         size: size === undefined ? SMALLEST_REQUEST : payloadOf(size, address),
@@ -74,11 +85,12 @@ export class ProbeClient {
     return knock(this.#sockets, { source, address, timeoutMs });
   }
 
-  /** Closes the sockets of all other addresses of our own. */
-  keep(sources: ReadonlySet<string>): void {
-    for (const [source, socket] of this.#open) {
-      if (sources.has(source)) continue;
-      this.#open.delete(source);
+  /** Closes the sockets of all other origins. */
+  keep(origins: readonly Origin[]): void {
+    const kept = new Set(origins.map(nameOf));
+    for (const [name, socket] of this.#open) {
+      if (kept.has(name)) continue;
+      this.#open.delete(name);
       void socket.then(
         (open) => open.close(),
         () => undefined,
@@ -86,16 +98,17 @@ export class ProbeClient {
     }
   }
 
-  async #socket(source: string): Promise<ProbeSocket> {
-    const known = this.#open.get(source);
+  async #socket(origin: Origin): Promise<ProbeSocket> {
+    const name = nameOf(origin);
+    const known = this.#open.get(name);
     if (known !== undefined) return known;
-    const socket = this.#sockets.bind(source, 0, (bytes, from) => this.#heard(bytes, from.address));
-    this.#open.set(source, socket);
+    const socket = this.#sockets.bind(origin.source, 0, (bytes, from) => this.#heard(bytes, from.address));
+    this.#open.set(name, socket);
     try {
       return await socket;
     } catch (error) {
       // The link may come later.
-      if (this.#open.get(source) === socket) this.#open.delete(source);
+      if (this.#open.get(name) === socket) this.#open.delete(name);
       throw error;
     }
   }
@@ -107,3 +120,5 @@ export class ProbeClient {
     if (pending?.address === from) pending.answered(this.#clock.monotonic() - pending.sentAt);
   }
 }
+
+const nameOf = ({ source, as = '' }: Origin): string => `${source} ${as}`;

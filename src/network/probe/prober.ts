@@ -62,7 +62,7 @@ export class Prober implements Component {
       this.#probes.delete(clusterID);
     }
     for (const target of targets) this.#setTarget(target);
-    this.#asker.keep(new Set(targets.map(({ source }) => source)));
+    this.#asker.keep(targets);
   }
 
   /** A probe has come from that address; `isHeard`: its sender had an answer to the one before. */
@@ -108,4 +108,4 @@ export class Prober implements Component {
 }
 
 const isSameGateway = (a: ProbeTarget | undefined, b: ProbeTarget): boolean =>
-  a?.address === b.address && a.source === b.source;
+  a?.address === b.address && a.source === b.source && a.as === b.as;

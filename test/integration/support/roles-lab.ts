@@ -23,7 +23,7 @@ import {
   type GatewayFacts,
   type OwnNetwork,
 } from '../../../src/api/own-network.ts';
-import { configMaps, leases, namespaces } from '../../../src/api/resources.ts';
+import { configMaps, leases, namespaces, nodes, pods } from '../../../src/api/resources.ts';
 import { tunnels, type Tunnel } from '../../../src/api/tunnel.ts';
 import type { Lease } from '../../../src/api/wire.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
@@ -40,6 +40,7 @@ const VIEWS = [
   { prefix: PODS, as: '100.64.0.0/16', use: 'Pods' as const },
   { prefix: EXTERNAL, as: '100.65.0.0/20', use: 'External' as const },
 ];
+const POD = { namespace: 'default', name: 'stray' };
 /** The active gateway of the other side. */
 export const FAR_GATEWAY = '100.65.0.1';
 
@@ -195,6 +196,23 @@ export class RolesSide {
     await this.client.create(tunnels, { ...kind, metadata: { name }, spec });
     const body = { status: { views: VIEWS } };
     await this.client.patch(tunnels, { name }, { type: 'merge', body }, { subresource: 'status' });
+  }
+
+  /** A pod that runs on that node, as its kubelet tells it. Nodes are nobody's business but the pod collector's. */
+  async pod(nodeName: string, address: string): Promise<void> {
+    await this.client.create(nodes, { metadata: { name: nodeName } });
+    const spec = {
+      nodeName,
+      containers: [{ name: 'main', image: 'web' }],
+      tolerations: [{ operator: 'Exists' }],
+    };
+    await this.client.create(pods, { metadata: POD, spec });
+    const body = { status: { phase: 'Running', podIP: address, podIPs: [{ ip: address }] } };
+    await this.client.patch(pods, POD, { type: 'merge', body }, { subresource: 'status' });
+  }
+
+  async endPod(): Promise<void> {
+    await this.client.delete(pods, POD, { gracePeriodSeconds: 0 });
   }
 
   tunnel = async (name: string): Promise<Tunnel> => this.client.get(tunnels, { name });

@@ -133,6 +133,8 @@ export class PlaneCluster {
   readonly nodes: PlaneNode[];
   /** The index of the node whose gateway is active. */
   gateway = 0;
+  /** Addresses out of the CIDRs of their nodes, with the names of these. */
+  readonly strays: Map<string, string> = new Map();
   readonly #privateKey: string;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #version: PlaneVersion;
@@ -190,6 +192,15 @@ export class PlaneCluster {
     return this.node(node).pod();
   }
 
+  /** The CNI tells all nodes the way to it. */
+  async strayPod(node: number, address: string): Promise<PlanePod> {
+    const { facts } = this.node(node);
+    const others = this.nodes.filter((other) => other.facts !== facts);
+    for (const other of others) await other.ip(`route add ${address} via ${facts.address}`);
+    this.strays.set(address, facts.name);
+    return this.node(node).strayPod(address);
+  }
+
   async apply(): Promise<void> {
     const problems: string[] = [];
     for (const node of this.nodes) {
@@ -209,6 +220,7 @@ export class PlaneCluster {
       port: TUNNEL_PORT,
       privateKey: this.#privateKey,
       peers: this.side.peers(),
+      strays: this.strays,
     });
   }
 

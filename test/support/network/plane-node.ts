@@ -225,6 +225,29 @@ export class PlaneNode extends PlaneSpace {
     return pod;
   }
 
+  /** As a CNI with its own idea of addresses makes it: a route of its own on this node, and no bridge. */
+  async strayPod(address: string): Promise<PlanePod> {
+    const number = this.#pods.length + 1;
+    const pod = new PlanePod(`${this.netns}p${number}`, address);
+    this.#pods.push(pod);
+    await run(['ip', 'netns', 'add', pod.netns]);
+    await this.ip(
+      `link add p${number} type veth peer name eth0 netns ${pod.netns}`,
+      `link set p${number} up`,
+      `route add ${address} dev p${number}`,
+    );
+    await this.shell(`echo 1 >/proc/sys/net/ipv4/conf/p${number}/proxy_arp`);
+    await pod.ip(
+      'link set lo up',
+      `addr add ${address}/32 dev eth0`,
+      'link set eth0 up',
+      'route add 169.254.1.1 dev eth0',
+      'route add default via 169.254.1.1',
+    );
+    await pod.serve();
+    return pod;
+  }
+
   /** The rules that kube-proxy writes for a Service: `match` selects the packets that go to the endpoint. */
   async service(match: string, endpoint: string): Promise<void> {
     await this.nft(`add rule ip services proxy ${match} dnat to ${endpoint}`);

@@ -13,6 +13,7 @@ export class RecordingHost implements HostNetwork {
   /** State of the links, as `wg show` would print it. */
   peers: WireGuardPeerState[] = [];
   problems: HostReport['problems'] = [];
+  isUnfiltered = false;
   /** Of others. */
   routes: string[] = [];
   closed = false;
@@ -23,7 +24,7 @@ export class RecordingHost implements HostNetwork {
   async set(config: HostConfig): Promise<HostReport> {
     this.sets.push(structuredClone(config));
     await this.free;
-    return { changes: 0, problems: this.problems };
+    return { changes: 0, problems: this.problems, ...(this.isUnfiltered && { isUnfiltered: true }) };
   }
 
   get last(): HostConfig | undefined {

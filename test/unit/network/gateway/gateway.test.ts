@@ -9,51 +9,18 @@ import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { Gateway, type GatewayOptions } from '../../../../src/network/gateway/gateway.ts';
+import { Gateway } from '../../../../src/network/gateway/gateway.ts';
+import type { GatewayOptions } from '../../../../src/network/gateway/options.ts';
 import type { TunnelSample } from '../../../../src/network/gateway/reports.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
-import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/peer-probe.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { RecordingHost } from '../../../support/network/recording-host.ts';
 import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
+import { FakeProber } from './support/fake-prober.ts';
 
 const NAMESPACE = 'tributary-system';
 const TYPES = [tunnels, virtualNodes] as ResourceType<KubeObject>[];
-
-class FakeProber {
-  targets: readonly ProbeTarget[] = [];
-  readonly known = new Map<string, ProbeResult>();
-  isCalm = false;
-  readonly #listeners = new Set<(clusterID: string) => void>();
-  readonly misses: Set<(clusterID: string) => void> = new Set();
-  setTargets(targets: readonly ProbeTarget[]): void {
-    this.targets = targets;
-  }
-  results(): ReadonlyMap<string, ProbeResult> {
-    return this.known;
-  }
-  onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-  onMiss(listener: (clusterID: string) => void): () => void {
-    this.misses.add(listener);
-    return () => this.misses.delete(listener);
-  }
-  answer(clusterID: string, result: Partial<ProbeResult> = {}): void {
-    const now = clock.now();
-    this.known.set(clusterID, {
-      alive: true,
-      since: now,
-      lossPercent: 0,
-      rttMs: 1,
-      lastAnswerMs: now,
-      ...result,
-    });
-    for (const listener of this.#listeners) listener(clusterID);
-  }
-}
 
 interface Running {
   host: RecordingHost;
@@ -86,7 +53,7 @@ afterEach(async () => {
 
 async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
   const host = new RecordingHost();
-  const prober = new FakeProber();
+  const prober = new FakeProber(clock);
   const events: string[] = [];
   let samples: ReadonlyMap<string, TunnelSample> = new Map();
   let address: string | undefined;
@@ -203,7 +170,7 @@ test('a peer is dialled, probed and reported', async () => {
   await clock.until('it is read', () => samples().get('p')?.receivedBytes === 8, 0);
 });
 
-test('a peer is not probed before its routes are there, nor under another address', async () => {
+test('a peer is not probed before its rules and routes are there, nor while it is seen, or sees us, elsewhere', async () => {
   await tellNetwork();
   const { host, prober } = await start();
   await clock.until('the host is set', () => host.last !== undefined);
@@ -216,14 +183,37 @@ test('a peer is not probed before its routes are there, nor under another addres
   resolve();
   await clock.until('it is a target', () => prober.targets.length === 1);
 
-  ({ promise, resolve } = Promise.withResolvers<void>());
-  host.free = promise;
+  const change = async (body: object, options: { subresource?: 'status' } = {}): Promise<void> => {
+    ({ promise, resolve } = Promise.withResolvers<void>());
+    host.free = promise;
+    await client.patch(tunnels, { name: 'p' }, { type: 'merge', body }, options);
+    await clock.until('no target', () => prober.targets.length === 0);
+  };
   const views = tunnel.status?.views?.map((view) => ({ ...view, as: view.as.replace('100.65.', '100.66.') }));
-  const patch = { type: 'merge', body: { status: { views } } } as const;
-  await client.patch(tunnels, { name: 'p' }, patch, { subresource: 'status' });
-  await clock.until('no target', () => prober.targets.length === 0);
+  await change({ status: { views } }, { subresource: 'status' });
   resolve();
   await clock.until('it is a target again', () => prober.targets[0]?.address === '100.66.0.1');
+
+  const { seenAs } = tunnel.spec;
+  const other = seenAs?.map((pair) => ({ ...pair, as: pair.as.replace('10.66.', '10.67.') }));
+  expect(prober.targets[0]?.as).toBe('10.66.0.1');
+  host.isUnfiltered = true;
+  await change({ spec: { seenAs: other } });
+  resolve();
+  await clock.advance(5000);
+  expect(prober.targets).toEqual([]);
+  host.isUnfiltered = false;
+  host.changed();
+  await clock.until('it is asked as what it sees', () => prober.targets[0]?.as === '10.67.0.1');
+  // What was right before is not while the host is being changed.
+  await change({ spec: { seenAs } });
+  const free = resolve;
+  await change({ spec: { seenAs: other } });
+  await clock.advance(5000);
+  expect(prober.targets).toEqual([]);
+  free();
+  resolve();
+  await clock.until('it is asked again', () => prober.targets[0]?.as === '10.67.0.1');
 });
 
 test('a peer that sees as much of us as it was told sees enough', async () => {

@@ -147,21 +147,33 @@ test('of two ends one listens, and both know which one, whatever the order of th
   const [own, peer] = ['a', tunnelOf('p').spec.peer?.publicKey ?? ''];
   expect(listensTo(peer, own)).toBe(!listensTo(own, peer));
   for (const ownKey of ['', '~']) {
-    const target = probeTarget(tunnelOf('p'), { source: '10.70.0.1', ownKey });
+    const target = probeTarget(tunnelOf('p'), { network: NETWORK, ownKey });
     expect(target?.listens).toBe(listensTo(peer, ownKey));
   }
 });
 
 test('probes go to the first address of the peer’s external range as we see it', () => {
-  expect(probeTarget(tunnelOf('p'), { source: '10.70.0.1', endpoint: '192.0.2.1:1' })).toEqual({
+  expect(probeTarget(tunnelOf('p'), { network: NETWORK, endpoint: '192.0.2.1:1' })).toEqual({
     clusterID: 'p',
     address: '100.65.0.1',
     source: '10.70.0.1',
+    as: '10.66.0.1',
     endpoint: '192.0.2.1:1',
     listens: false,
   });
-  expect(probeTarget(tunnelOf('p'), { source: 'fd00::1' })).toBeUndefined();
-  expect(probeTarget(tunnelOf('p', { status: { views: [] } }), { source: '10.70.0.1' })).toBeUndefined();
+  const ipv6 = { ...NETWORK, external: 'fd00::/112', gatewayAddress: 'fd00::1' };
+  expect(probeTarget(tunnelOf('p'), { network: ipv6 })).toBeUndefined();
+  expect(probeTarget(tunnelOf('p', { status: { views: [] } }), { network: NETWORK })).toBeUndefined();
   const tiny = { views: [{ prefix: '10.70.0.0/32', as: '100.65.0.0/32', use: 'External' as const }] };
-  expect(probeTarget(tunnelOf('p', { status: tiny }), { source: '10.70.0.1' })).toBeUndefined();
+  expect(probeTarget(tunnelOf('p', { status: tiny }), { network: NETWORK })).toBeUndefined();
+});
+
+test('a probe says as what the peer sees our gateway, by its range and not by another that holds it', () => {
+  const asSeen = (...pairs: [prefix: string, as: string][]): string | undefined => {
+    const seenAs = pairs.map(([prefix, as]) => ({ prefix, as }));
+    return probeTarget(tunnelOf('p', { spec: { seenAs } }), { network: NETWORK })?.as;
+  };
+  expect(asSeen(['10.0.0.0/8', '11.0.0.0/8'], ['10.70.0.0/20', '10.67.0.0/20'])).toBe('10.67.0.1');
+  expect(asSeen(['10.0.0.0/8', '11.0.0.0/8'], ['10.70.0.0/20', '10.67.0.0/21'])).toBeUndefined();
+  expect(asSeen()).toBeUndefined();
 });

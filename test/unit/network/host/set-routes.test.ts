@@ -73,6 +73,16 @@ describe('routes: what is wanted against what there is', () => {
     expect(diffRoutes(117, [wanted], [there])).toEqual({ ...empty, replace: [{ from: there, to: wanted }] });
   });
 
+  test('one that hands the packet on to the next rule is a type of its own', () => {
+    const thrown = routeOf({ destination: 'fd71::/64', metric: 100, to: 'throw' });
+    const there: KernelRoute = { ...thrown, protocol: 117 };
+    expect(there).toMatchObject({ type: 'throw', table: 254 });
+    expect(diffRoutes(117, [thrown], [there])).toEqual(empty);
+    expect(diffRoutes(117, [thrown], [ours])).toEqual({ ...empty, replace: [{ from: ours, to: thrown }] });
+    const dead: KernelRoute = { ...there, type: 'unreachable' };
+    expect(diffRoutes(117, [thrown], [dead])).toEqual({ ...empty, replace: [{ from: dead, to: thrown }] });
+  });
+
   test("others' are never removed, replaced or doubled", () => {
     expect(diffRoutes(117, [], [{ ...ours, protocol: 116 }])).toEqual(empty);
     expect(diffRoutes(117, [wanted], [{ ...ours, protocol: 3 }])).toEqual(empty);

@@ -82,7 +82,7 @@ async function tell(node: string | undefined): Promise<void> {
 /** Next hops of the routes to the peers' views. */
 const hopsOf = (host: RecordingHost): (string | undefined)[] => {
   const routes = host.last?.routes ?? [];
-  const hops = routes.flatMap(({ to }) => (to === 'unreachable' ? [] : [to.gateway]));
+  const hops = routes.flatMap(({ to }) => (typeof to === 'string' ? [] : [to.gateway]));
   return [...new Set(hops.filter((hop) => hop !== undefined))];
 };
 

@@ -134,6 +134,27 @@ describe('the gateway’s plan', () => {
     ]);
   });
 
+  test.each([
+    ['only we are translated', ['10.244.0.0/16', '10.71.0.0/20'], true],
+    ['our pods are translated, too', ['10.96.0.0/16', '10.71.0.0/20'], false],
+    ['nothing is', ['10.244.0.0/16', '10.70.0.0/20'], false],
+  ])(
+    'where %s, errors of our hosts leave as the gateway’s: %j, %s',
+    (_what, [pods = '', external = ''], are) => {
+      const seenAs = [
+        { prefix: '10.244.0.0/16', as: pods },
+        { prefix: '10.70.0.0/20', as: external },
+      ];
+      expect(rulesOf(table([peer({ seenAs })]), `sent_${ROME}`)).toEqual([
+        ...(are
+          ? ['ip saddr 10.70.0.0/20 meta l4proto 1 ct state related ip saddr set 10.71.0.1 accept']
+          : []),
+        `ip saddr ${pods} accept`,
+        `ip saddr ${external} accept`,
+      ]);
+    },
+  );
+
   test('exports views of others for transit only where both tunnels allow it', () => {
     const seenAs = [{ prefix: '100.66.0.0/16', as: '10.99.0.0/16' }];
     const peers = (...transit: ('OffloadedPods' | 'None')[]): TableConfig =>
@@ -183,7 +204,6 @@ describe('the gateway’s plan', () => {
       rules.map(({ family, incoming, from, table: number }) => ({ family, incoming, from, number })),
     ).toEqual([
       { family: 4, incoming: 'wg', number: 7480 },
-      { family: 6, incoming: 'wg', number: 7480 },
       // Probes of other nodes.
       { family: 4, from: '10.70.0.11/32', number: 7480 },
     ]);
@@ -199,6 +219,43 @@ describe('the gateway’s plan', () => {
       source: '10.70.0.1',
       mtu: 1300,
     });
+  });
+
+  test('finds single pods that are not where the CIDRs of the nodes lead, wherever they are', () => {
+    const third = { name: 'n3', address: '172.31.0.3', external: '10.70.0.13', pods: ['10.244.2.0/24'] };
+    const nodes = [...network.nodes, third];
+    const strays = new Map([
+      ['10.244.2.5', 'n2'],
+      ['10.244.9.5', 'n3'],
+      // Table main has the way to these; where another node's CIDR would come first, it has to be asked.
+      ['10.244.1.6', 'n1'],
+      ['10.244.9.6', 'n1'],
+      // Of a node that is gone, and of a family that VXLAN does not carry.
+      ['10.244.2.7', 'n4'],
+      ['fd00:244::7', 'n2'],
+    ]);
+    const { routes } = gatewayPlan(gatewayFacts([peer()], { network: { ...network, nodes }, strays }));
+    const back = routes.filter((route) => route.table === 7480);
+    expect(back.every(({ metric }) => metric === 100)).toBe(true);
+    expect(back.slice(0, 3).map(({ destination, to }) => ({ destination, to }))).toEqual([
+      { destination: '10.244.2.5/32', to: { link: 'vx', gateway: '10.70.0.12' } },
+      { destination: '10.244.9.5/32', to: { link: 'vx', gateway: '10.70.0.13' } },
+      { destination: '10.244.1.6/32', to: 'throw' },
+    ]);
+    expect(back.slice(3).map(({ destination }) => destination)).toEqual([
+      '10.70.0.12/32',
+      '10.244.1.0/24',
+      '10.70.0.13/32',
+      '10.244.2.0/24',
+    ]);
+  });
+
+  test('asks for rules of the family of its routes only: a host without IPv6 refuses those of IPv6', () => {
+    const nodes = network.nodes.map((node, at) => ({ ...node, external: `fd00:70::1${at}` }));
+    const own = { ...network, external: 'fd00:70::/112', gatewayAddress: 'fd00:70::1', nodes };
+    const { rules, routes } = gatewayPlan(gatewayFacts([], { network: own }));
+    expect(rules.map(({ family }) => family)).toEqual([6, 6]);
+    expect(routes.map(({ destination }) => destination)).toEqual(['fd00:70::11/128']);
   });
 
   test('needs no return path where it is alone', () => {

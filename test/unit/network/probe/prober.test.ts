@@ -251,6 +251,32 @@ test('who is no target any more is forgotten; who stays is not begun again', asy
   expect(result('q')?.alive).toBe(true);
 });
 
+test('a peer that sees our gateway as something else is asked from another port, and others are not', async () => {
+  let as = '10.71.0.1';
+  const other = { ...TARGET, clusterID: 'q', address: '100.64.1.1', as };
+  // As conntrack has translated the first packet between two ports, and so all that follow.
+  const ways = new Map<string, string>();
+  network.loses = (...ends) => {
+    const way = ends.toSorted().join(' ');
+    ways.set(way, ways.get(way) ?? as);
+    return ways.get(way) !== as;
+  };
+  prober.setTargets([{ ...TARGET, as }, other]);
+  await clock.advance(3000);
+  expect(result()).toMatchObject({ alive: true, lossPercent: 0 });
+  const before = network.open;
+  expect(before).toHaveLength(2);
+  as = '10.72.0.1';
+  prober.setTargets([{ ...TARGET, as }, other]);
+  expect(result()).toBeUndefined();
+  await clock.advance(3000);
+  expect(result()).toMatchObject({ alive: true, rttMs: 2, lossPercent: 0, mtu: 1420 });
+  expect(network.open).toEqual([...before, expect.stringMatching(/^10\.70\.0\.1:/)]);
+  prober.setTargets([{ ...TARGET, as }]);
+  await clock.advance(0);
+  expect(network.open).toHaveLength(2);
+});
+
 test('an answer from elsewhere, or to another process, is none', async () => {
   prober.setTargets([{ ...TARGET, address: '100.64.9.9' }]);
   const liar = await network.bind('100.64.9.9', 7481, (bytes, from) => {

@@ -17,7 +17,7 @@ export class ProbeNetwork implements ProbeSockets {
   mtu = 1500;
   delayMs = 1;
   /** Whether this datagram is lost. */
-  loses: (to: string) => boolean = () => false;
+  loses: (to: string, from: string) => boolean = () => false;
   /** Called with each datagram that is sent. */
   onSend: (to: string) => void = () => undefined;
   /** Own addresses that hosts do not have at present. */
@@ -61,7 +61,7 @@ export class ProbeNetwork implements ProbeSockets {
     const size = bytes.length + HEADERS;
     this.sent.push({ to, size });
     this.onSend(to);
-    if (size > this.mtu || this.loses(to)) return;
+    if (size > this.mtu || this.loses(to, `${from.address}:${from.port}`)) return;
     const copy = Uint8Array.from(bytes);
     this.#clock.after(this.delayMs, () => this.#sockets.get(to)?.(copy, from));
   }
