@@ -92,6 +92,7 @@ export async function startLeading(parts: AgentParts, flavour: Flavour, signal: 
   const identity = new ClusterIdentity({
     client: acting,
     namespace: config.systemNamespace,
+    clock,
     log: log.named('identity'),
   });
   holder.lifecycle = lifecycleOf(

@@ -1,14 +1,16 @@
 import { API_SERVERS, apiServersOf } from '../api/api-servers.ts';
 import { endpointSlices, nodes, services } from '../api/resources.ts';
 import { slimNode } from '../api/slim-node.ts';
+import type { Service } from '../api/wire.ts';
 import { processEnvironment } from '../config.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { ClusterBasics } from '../kube/client.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { joinEndpoint } from '../lib/endpoint.ts';
-import { errorMessage, ignoring } from '../lib/errors.ts';
+import { ignoring } from '../lib/errors.ts';
 import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import { persistently } from '../lib/persistence.ts';
 import type { OurPlaces } from '../peering/borrowing/our-places.ts';
 
 export interface OurPlacesParts {
@@ -23,8 +25,6 @@ interface OurPlacesOptions extends ClusterBasics {
   credentials: Pick<Credentials, 'server' | 'ca'>;
   env?: Readonly<Record<string, string | undefined>>;
 }
-
-const RETRY_MS = 1_000;
 
 /** Where no provider may lead our agents: our nodes, and our API server by every address that is known of it. */
 export function ourPlaces(options: OurPlacesOptions): OurPlacesParts {
@@ -60,20 +60,18 @@ export function ourPlaces(options: OurPlacesOptions): OurPlacesParts {
   return { components: [ourNodes, slices, service], read };
 }
 
-/** Read once, since a Service keeps them as long as it is there; a watch of it would never have anything to tell. */
+/**
+ * Read once, since a Service keeps them as long as it is there; a watch of it would never have anything to tell. A right that is
+ * missing is waited for, too.
+ */
 async function serviceAddresses(
   { client, clock, log }: ClusterBasics,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  for (;;) {
-    try {
-      const service = await client.get(services, API_SERVERS, { signal }).catch(ignoring('NotFound'));
-      const { clusterIP, clusterIPs = [] } = service?.spec ?? {};
-      return [...(clusterIP === undefined ? [] : [clusterIP]), ...clusterIPs];
-    } catch (error) {
-      signal.throwIfAborted();
-      log.warn('the Service of our own API server cannot be read', { error: errorMessage(error) });
-      await clock.sleep(RETRY_MS, signal);
-    }
-  }
+  const complaint = 'the Service of our own API server cannot be read';
+  const read = async (): Promise<Service | undefined> =>
+    client.get(services, API_SERVERS, { signal }).catch(ignoring('NotFound'));
+  const service = await persistently(read, { clock, log, complaint, final: [] }, signal);
+  const { clusterIP, clusterIPs = [] } = service?.spec ?? {};
+  return [...(clusterIP === undefined ? [] : [clusterIP]), ...clusterIPs];
 }

@@ -74,7 +74,7 @@ export class ServedNode implements Component {
   /** Resolves when it is served for the first time. */
   async start(signal: AbortSignal): Promise<void> {
     const onAbort = (): void => this.#stopped.abort(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    signal.addEventListener('abort', onAbort, { once: true, signal: this.#stopped.signal });
     if (signal.aborted) onAbort();
     const started = Promise.withResolvers<void>();
     this.#running = keepServing(

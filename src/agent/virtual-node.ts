@@ -128,7 +128,8 @@ export class VirtualNodeAgent implements Component {
 
   async start(signal: AbortSignal): Promise<void> {
     const onAbort = (): void => this.#stopped.abort(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    // Until it has stopped: agents follow one another under the same signal, which would hold all of them.
+    signal.addEventListener('abort', onAbort, { once: true, signal: this.#stopped.signal });
     if (signal.aborted) onAbort();
     const { parts, home } = this.#options;
     const virtualNode = await waitForVirtualNode(home, this.name, parts, this.#stopped.signal);

@@ -161,11 +161,9 @@ export class Controller implements Component {
   }
 
   #patience(key: string, error: TributaryError): ReconcileOutcome {
-    const { retryAfterMs } = error;
-    const delayMs =
-      retryAfterMs === undefined ? this.#queue.addRateLimited(key) : retryAfterMs * (1 + this.#random() / 4);
-    if (retryAfterMs !== undefined) this.#queue.addAfter(key, delayMs);
-    this.#complain(key, error, delayMs);
+    const { retryAfterMs = 0 } = error;
+    // A server that asks for no wait at all, time and again, is asked ever more rarely all the same.
+    this.#complain(key, error, this.#queue.addRateLimited(key, retryAfterMs * (1 + this.#random() / 4)));
     return 'error';
   }
 

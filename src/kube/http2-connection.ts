@@ -8,7 +8,7 @@ import {
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { abortError } from '../lib/deadline.ts';
-import { TributaryError, errorMessage } from '../lib/errors.ts';
+import { TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
 import { untilMomentMs } from '../lib/grid.ts';
 import type { RawResponse } from './client.ts';
 
@@ -59,7 +59,7 @@ const SESSION_MEGABYTES = 256;
 /** What may still arrive in the pause between a timer and the next look at the sockets. */
 const GRACE_MS = 1000;
 
-/** One HTTP/2 connection. It is used until the server says GOAWAY, a ping stays unanswered, or it breaks. */
+/** One HTTP/2 connection. It is used until the server says GOAWAY, a ping stays unanswered, a request times out in silence, or it breaks. */
 export class Http2Connection {
   readonly #session: ClientHttp2Session;
   readonly #socket: TLSSocket;
@@ -171,10 +171,13 @@ export class Http2Connection {
   async #answer(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<RawResponse | Failure> {
     const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Failure>();
     let answered = false;
+    const before = this.#socket.bytesRead;
     const onAbort = (): void => {
       if (signal === undefined) return;
       const error = abortError(signal);
       reject(error);
+      // Nothing at all has come while it waited: what is sent next, perhaps the same again, does not wait for a ping to find that out.
+      if (!answered && hasCode(error, 'Unreachable') && this.#socket.bytesRead === before) this.leave();
       stream.close(constants.NGHTTP2_CANCEL);
       stream.destroy(error);
     };

@@ -63,6 +63,8 @@ export class LeaderElection implements Component {
   #holder: string | undefined;
   /** Monotonic. */
   #askedAt: number | undefined;
+  /** The last attempt did not succeed, so the Lease is read before it is written. */
+  #isDoubtful = false;
   /** As the Lease was written last. */
   #times: RenewalTimes;
   #said = '';
@@ -137,11 +139,11 @@ export class LeaderElection implements Component {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { clock, durationMs, log } = this.#options;
-    const { retryMs = durationMs / 7, random = systemRandom } = this.#options;
+    const { clock, log, random = systemRandom } = this.#options;
     while (!signal.aborted && !this.#term.signal.aborted) {
       const had = this.#termEndsAt !== -Infinity;
-      let waitMs = spreadMs(retryMs, random);
+      const began = clock.monotonic();
+      let waitMs = spreadMs(this.#retryMs, random);
       let problem = 'the lease could not be renewed in time';
       try {
         // How long an API server may be away depends on the longest of these times, and what they cost on their mean.
@@ -149,6 +151,8 @@ export class LeaderElection implements Component {
       } catch (error) {
         if (signal.aborted) return;
         problem = errorMessage(error);
+        // One that has hung has waited already; what is left of the term is for the next one.
+        waitMs = Math.max(0, waitMs - (clock.monotonic() - began));
         if (had) log.debug('lease not renewed', { error: problem });
         else this.#complain('the lease cannot be taken', problem);
       }
@@ -179,22 +183,37 @@ export class LeaderElection implements Component {
     this.#options.onRegained?.();
   }
 
+  get #retryMs(): number {
+    const { durationMs, retryMs = durationMs / 7 } = this.#options;
+    return retryMs;
+  }
+
+  /** How long an attempt may take. One that hangs leaves a leader the time for another; only the last has all that is left. */
+  #patienceMs(nowMs: number): number {
+    if (!this.leading) return usualTimes(this.#options).renewDeadlineMs;
+    const leftMs = this.#termEndsAt - nowMs;
+    return leftMs > 2 * this.#retryMs ? leftMs / 2 : leftMs;
+  }
+
   /** Reads the lease once and, if we may take it, writes it once; both before the term would end. True if it is ours. */
   async #attempt(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#options;
     const began = clock.monotonic();
     const beganWall = clock.now();
-    const left = this.leading ? this.#termEndsAt - began : usualTimes(this.#options).renewDeadlineMs;
-    using deadline = startDeadline(clock, left, this.name, signal);
+    using deadline = startDeadline(clock, this.#patienceMs(began), this.name, signal);
     try {
       const known = this.#record.view();
-      const view = this.leading && known.state === 'held' ? known : await this.#record.look(deadline.signal);
+      const isKnown = this.leading && known.state === 'held' && !this.#isDoubtful;
+      // What has failed may have been done, or be done yet: the version of before is then none to write by.
+      this.#isDoubtful = true;
+      const view = isKnown ? known : await this.#record.look(deadline.signal);
       if (view.state === 'taken') {
         this.#taken(view.holder, 'somebody else holds the lease');
         if (this.#options.lone !== undefined) await this.#record.standBy(deadline.signal);
         return false;
       }
       await this.#renew({ began, beganWall }, deadline.signal);
+      this.#isDoubtful = false;
       return true;
     } catch (error) {
       if (hasCode(error, 'Conflict', 'AlreadyExists', 'NotFound')) {

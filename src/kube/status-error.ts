@@ -24,6 +24,8 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 const MAX_MESSAGE = 2000;
 const MAX_CAUSES = 8;
 const MAX_CAUSE = 500;
+/** No longer does anybody wait because an answer asks for it: a proxy may say a day, and its server be back in seconds. */
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /** The error for an answer with this status; `body` is a Status, or anything that a proxy put there. */
 export function statusError(
@@ -35,7 +37,8 @@ export function statusError(
   const info: ErrorDetails = { status };
   if (typeof reason === 'string') info.reason = plainText(reason, 100);
   const seconds = retryAfter !== undefined ? Number(retryAfter) : details?.retryAfterSeconds;
-  if (typeof seconds === 'number' && seconds >= 0 && seconds < 1e6) info.retryAfterMs = seconds * 1000;
+  if (typeof seconds === 'number' && seconds >= 0)
+    info.retryAfterMs = Math.min(seconds * 1000, MAX_RETRY_AFTER_MS);
   const causes = causesOf(details?.causes);
   if (causes.length > 0) info.causes = causes;
   const text = typeof message === 'string' && message !== '' ? message : `HTTP ${status}`;

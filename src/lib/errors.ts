@@ -18,7 +18,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, CodeText>> = {
   Expired: { means: 'the resourceVersion is too old (HTTP 410)', retry: 'after a new list' },
   TooManyRequests: {
     means: 'the server asks for patience (HTTP 429)',
-    retry: 'after the time that it names',
+    retry: 'after the time that it names, a minute at most',
   },
   Unavailable: { means: 'the server answered 5xx', retry: 'at growing intervals' },
   Unreachable: { means: 'no answer: refused, reset, timed out, DNS, TLS', retry: 'at growing intervals' },

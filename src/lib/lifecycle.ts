@@ -73,7 +73,8 @@ export class Lifecycle {
 
   async start(signal: AbortSignal): Promise<void> {
     const stopAll = (): void => this.#abort.abort(signal.reason);
-    signal.addEventListener('abort', stopAll, { once: true });
+    // Until it has stopped: the signal may outlive it by far.
+    signal.addEventListener('abort', stopAll, { once: true, signal: this.#abort.signal });
     const { clock, log } = this.#options;
     const breath = breathOf(clock);
     for (const component of this.#components) {

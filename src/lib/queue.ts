@@ -117,8 +117,8 @@ export class KeyedQueue {
     this.#delayed.set(key, { at, lane, cancel });
   }
 
-  /** Adds the key after a delay that grows with each call since the last `forget`; returns the delay. */
-  addRateLimited(key: string): number {
+  /** Adds the key after a delay that grows with each call since the last `forget`, at least `leastMs`; returns the delay. */
+  addRateLimited(key: string, leastMs = 0): number {
     const failures = this.failures(key);
     this.#failures.set(key, failures + 1);
     const {
@@ -126,7 +126,7 @@ export class KeyedQueue {
       backoffCapMs: capMs = 60_000,
       random = systemRandom,
     } = this.#options;
-    const delayMs = fullJitterMs(failures, { baseMs, capMs, random });
+    const delayMs = Math.max(leastMs, fullJitterMs(failures, { baseMs, capMs, random }));
     this.addAfter(key, delayMs);
     return delayMs;
   }

@@ -7,6 +7,7 @@ import { Backoff, type Random } from '../../lib/backoff.ts';
 import { errorMessage, ignoring } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
+import { persistently } from '../../lib/persistence.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { periodOf, type WebhookSubject } from './authority.ts';
 import { bundleOf, type Chain, chainOf, dataOf, renewed, restMs } from './chain.ts';
@@ -51,7 +52,9 @@ export class WebhookCertificates implements Component, Source<KeyPair> {
 
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#renew(signal);
+    const { clock, log } = this.#options;
+    const complaint = 'the certificates of the webhook cannot be read or stored';
+    await persistently(async () => this.#renew(signal), { clock, log, complaint }, signal);
     this.#background.run(async (signal) => this.#run(signal));
   }
 

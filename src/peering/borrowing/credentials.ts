@@ -67,9 +67,9 @@ export class CredentialRenewer {
     why: { rejected: boolean; renewal?: string },
   ): CredentialState {
     const entry = this.#entry(clusterID);
-    if (stored !== undefined && (entry.held === undefined || stored.issuedMs > entry.held.issuedMs)) {
-      entry.held = stored;
-    }
+    // Nobody else writes that Secret. So what it holds is never newer than the last one here, whatever its dates say: the clock
+    // may have been set back since, or somebody may have edited them.
+    if (entry.held === undefined && stored !== undefined) entry.held = stored;
     const { held, problem } = entry;
     if (this.#isDue(entry, why)) this.#ask(clusterID, entry, why.renewal);
     return {

@@ -191,10 +191,19 @@ export function mappingStateOf(
   }
   if (!desired.names.includes(homeNamespace)) return undefined;
   const withheld = saidOf(facts, homeNamespace) ?? misnamed(facts, homeNamespace, remoteName);
-  if (withheld === undefined) return undefined;
-  const { reason, ending, message = MESSAGES[reason] } = withheld;
-  return { state: 'Withheld', reason, message, ...(ending === true && { ending }) };
+  return withheld && stateOf(withheld);
 }
+
+const stateOf = ({
+  reason,
+  ending,
+  message = MESSAGES[reason],
+}: WithheldNamespace): NamespaceMappingState => ({
+  state: 'Withheld',
+  reason,
+  message,
+  ...(ending === true && { ending }),
+});
 
 const MESSAGES: Readonly<Record<WithheldNamespace['reason'], string>> = {
   NameTaken: 'the name is taken over there',

@@ -8,8 +8,16 @@ export const readContract = (contract: SignedContract | undefined): Contract | u
 export function readText(text: string): Contract | undefined {
   try {
     const terms = JSON.parse(text) as Contract | null;
-    return Array.isArray(terms?.namespaces) && typeof terms?.resources === 'object' ? terms : undefined;
+    const isContract =
+      Array.isArray(terms?.namespaces) && terms.namespaces.every(isNamespace) && isObject(terms.resources);
+    return isContract ? terms : undefined;
   } catch {
     return undefined;
   }
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const isNamespace = (value: unknown): boolean =>
+  isObject(value) &&
+  ['homeNamespace', 'tenantNamespace'].every((key) => typeof value[key as keyof typeof value] === 'string');

@@ -63,12 +63,15 @@ export class ReferencedSecrets {
     });
   }
 
-  /** They start after whatever `wanted` looks at. They are ready when the data of what is referred to has been read. */
+  /**
+   * They start after whatever `wanted` looks at. They are ready when the data of what is referred to has been read, save that of
+   * which the first read has failed: the controller goes on with that.
+   */
   components(): Component[] {
     const read: Component = {
       name: 'secrets read',
       start: async (signal) => {
-        for (const name of this.#options.wanted()) await this.#reconcile(name, signal);
+        for (const name of this.#options.wanted()) await this.#readFirst(name, signal);
       },
     };
     return [this.#metadata, read, this.#controller];
@@ -84,6 +87,16 @@ export class ReferencedSecrets {
     const data = this.#held.get(name)?.data;
     if (data === undefined || !Object.hasOwn(data, key)) return undefined;
     return withoutLineEnd(Buffer.from(data[key] ?? '', 'base64'));
+  }
+
+  async #readFirst(name: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#reconcile(name, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#options.log.warn('a Secret cannot be read yet', { name, error: errorMessage(error) });
+      this.#controller.add(name);
+    }
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {

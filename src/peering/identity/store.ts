@@ -2,10 +2,11 @@ import { createPrivateKey, generateKeyPairSync, type webcrypto } from 'node:cryp
 import { ANNOTATION_CLUSTER_ID } from '../../api/names.ts';
 import { configMaps, secrets } from '../../api/resources.ts';
 import type { ConfigMap, Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics, KubeClient } from '../../kube/client.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
+import { persistently } from '../../lib/persistence.ts';
 import type { OwnIdentity, SignaturePurpose } from '../ports.ts';
 import { Identity } from './identity.ts';
 
@@ -144,15 +145,18 @@ const changed = (namespace: string, recorded: string, clusterID: string): Tribut
 /** The identity of this cluster, for parts that are put together before it has been loaded. */
 export class ClusterIdentity implements OwnIdentity, Component {
   readonly name = 'identity';
-  readonly #options: IdentityStoreOptions;
+  readonly #options: IdentityStoreOptions & ClusterBasics;
   #loaded: Identity | undefined;
 
-  constructor(options: IdentityStoreOptions) {
+  constructor(options: IdentityStoreOptions & ClusterBasics) {
     this.#options = options;
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    this.#loaded = await loadIdentity(this.#options, signal);
+    const { clock, log } = this.#options;
+    const complaint = 'the identity of this cluster cannot be read';
+    const load = async (): Promise<Identity> => loadIdentity(this.#options, signal);
+    this.#loaded = await persistently(load, { clock, log, complaint }, signal);
   }
 
   get clusterID(): string {

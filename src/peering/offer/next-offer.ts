@@ -1,5 +1,6 @@
 import { amountOf, type Amounts, atLeast, parseAmounts, raiseTo, type Sums } from '../../api/amounts.ts';
 import { timestamp } from '../../api/conditions.ts';
+import { CLOCK_SKEW_MS } from '../../api/limits.ts';
 import type { NamespaceOffer, NodeShape, Offer } from '../../api/offer.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
@@ -29,7 +30,7 @@ export function nextOffer(state: OfferState): Offer {
   const { before, draft, policy, policyChanged, nowMs } = state;
   const { offerSeconds = DEFAULT_OFFER_SECONDS, thresholdPercent = DEFAULT_THRESHOLD_PERCENT } = policy.spec;
   const threshold = policyChanged ? 0 : thresholdPercent;
-  if (before !== undefined && nowMs < renewalOf(before) && !differsEnough(before, draft, threshold)) {
+  if (before !== undefined && isCurrent(before, nowMs) && !differsEnough(before, draft, threshold)) {
     return before;
   }
   const issuedMs = Math.floor(nowMs / 1000) * 1000;
@@ -42,6 +43,10 @@ export function nextOffer(state: OfferState): Offer {
     expires: timestamp(issuedMs + seconds * 1000),
   };
 }
+
+/** One that lies ahead was made before the clock was set back: peers refuse it, as `checkOffer` does. */
+const isCurrent = (offer: Offer, nowMs: number): boolean =>
+  nowMs < renewalOf(offer) && Date.parse(offer.issued) <= nowMs + CLOCK_SKEW_MS;
 
 /** When an offer is to be replaced by a fresh one: at two thirds of its life. Milliseconds since the epoch. */
 export function renewalOf({ issued, expires }: Pick<Offer, 'issued' | 'expires'>): number {

@@ -89,6 +89,8 @@ export class PeerListener {
     for (const port of candidates(clusterID, ports)) {
       try {
         await listen(server, host, port);
+        // A connection that cannot be accepted, for want of file descriptors say, ends with that.
+        server.on('error', () => undefined);
         return new PeerListener(server);
       } catch (error) {
         problem = error;

@@ -141,7 +141,7 @@ async function started(clock: FakeClock): Promise<WebhookCertificates> {
     log: silentLogger,
     metrics: new WebhookMetrics(new Registry()),
   });
-  await one.start(new AbortController().signal);
+  await clock.during('the start', one.start(new AbortController().signal));
   stops.push(async () => one.stop());
   return one;
 }
@@ -155,6 +155,17 @@ test('are kept in a Secret, which the next process goes on with', async () => {
   expect(second.current()).toEqual(first.current());
   expect(second.bundle()).toBe(first.bundle());
   expect((await stored()).data).toMatchObject(dataOf(chainOf(await stored()) as Chain));
+});
+
+test.each([
+  ['GET', 503],
+  ['POST', 409],
+])('a start outlasts a %s that is answered with %d', async (verb, status) => {
+  api.fault({ match: ({ method }) => method === verb, status, times: 2 });
+  const one = await started(new FakeClock(START));
+  expect(dataOf(chainOf(await stored()) as Chain)['tls.crt']).toBe(
+    Buffer.from(one.current().certificate).toString('base64'),
+  );
 });
 
 test('are renewed at two thirds of their life while the process runs, and say so', async () => {

@@ -89,6 +89,16 @@ test.each<{ code: ErrorCode; details?: object; withinMs: number; outcome: string
   );
 });
 
+test('a server that names no time to wait, time and again, is asked ever more rarely', async () => {
+  const { controller, clock, runs } = await world(async (_key, run) =>
+    run > 50 ? undefined : failing('TooManyRequests', { retryAfterMs: 0 }),
+  );
+  controller.add('a');
+  await clock.advance(60_000);
+  expect(runs.length).toBeGreaterThan(5);
+  expect(runs.length).toBeLessThan(15);
+});
+
 test('an error that lasts is logged once, another once more, and its end too', async () => {
   let error = 'first';
   const { controller, clock, lines } = await world(() =>

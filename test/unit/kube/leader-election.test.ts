@@ -7,6 +7,7 @@ import { LeaseRecord } from '../../../src/kube/lease.ts';
 import { onLostHistory } from '../../../src/kube/server-news.ts';
 import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import type { FakeApi } from '../../support/fake-api/fake-api.ts';
+import type { AnyObject } from '../../support/fake-api/storage.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
 import { type Contender, Contest, DURATION_MS, REF } from './support/contest.ts';
 
@@ -243,6 +244,40 @@ test('a short outage costs no leader', async () => {
   recover();
   await pass(30_000);
   expect(a.election.leading).toBe(true);
+});
+
+test.each([
+  ['is never answered', { stall: true }],
+  ['arrives late all the same', { delayMs: 4_500 }],
+])('one renewal that %s costs no leader', async (_what, fault) => {
+  const a = contend('a');
+  const b = contend('b');
+  await pass(1000);
+  expect([a.election.leading, b.election.leading]).toContain(true);
+  const leader = a.election.leading ? a : b;
+  server.fault({ match: ({ method }) => method === 'PUT', ...fault });
+  for (let step = 0; step < 120; step++) {
+    await clock.advance(500);
+    expect([step, leader.election.leading]).toEqual([step, true]);
+  }
+  expect([a.lost, b.lost]).toEqual([[], []]);
+});
+
+test('a leader that had no answer reads the lease before it writes it again, since it may have been renewed', async () => {
+  const a = contend('a');
+  await pass(1000);
+  const loseAnswer = ({ method, body }: { method: string; body: unknown }): boolean => {
+    if (method !== 'PUT') return false;
+    server.storage.update('leases.coordination.k8s.io', body as AnyObject);
+    return true;
+  };
+  server.fault({ match: loseAnswer, stall: true });
+  const before = server.log.length;
+  await clock.until('renewed again', () => server.log.length >= before + 3);
+  const methods = server.log.slice(before).map((line) => line.split(' ')[0]);
+  expect(methods).toEqual(['PUT', 'GET', 'PUT']);
+  await pass(30_000);
+  expect([a.election.leading, a.lost]).toEqual([true, []]);
 });
 
 test('the wall clock may jump by days', async () => {

@@ -43,12 +43,8 @@ test('how long to wait comes from the header or the body, within reason', () => 
   const of = (retryAfter: string | undefined, seconds?: unknown): number | undefined =>
     statusError(429, { details: { retryAfterSeconds: seconds } }, { what: 'x', retryAfter }).retryAfterMs;
   expect([of('3'), of(undefined, 4), of('3', 4)]).toEqual([3000, 4000, 3000]);
-  expect([of('soon'), of('-1'), of('1e99'), of(undefined, -1)]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  expect([of('soon'), of('-1'), of(undefined, -1)]).toEqual([undefined, undefined, undefined]);
+  expect([of('60'), of('86400'), of('1e99'), of(undefined, 3600)]).toEqual([60_000, 60_000, 60_000, 60_000]);
 });
 
 test('a message of endless length is cut', () => {

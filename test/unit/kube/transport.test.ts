@@ -350,7 +350,7 @@ test.each([
   });
   expect(server.log).toHaveLength(3);
   server.fault({ status: 429, headers: { 'retry-after': '3600' } });
-  await expect(call(client)).rejects.toMatchObject({ code: 'TooManyRequests', retryAfterMs: 3_600_000 });
+  await expect(call(client)).rejects.toMatchObject({ code: 'TooManyRequests', retryAfterMs: 60_000 });
 });
 
 test('an answer beyond the limit is refused, not held', async () => {

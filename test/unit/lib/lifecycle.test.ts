@@ -1,3 +1,5 @@
+import { getEventListeners } from 'node:events';
+
 import { expect, test } from '@jest/globals';
 
 import { type Component, Lifecycle, subscribing } from '../../../src/lib/lifecycle.ts';
@@ -33,4 +35,17 @@ test('components that are ready at once start in several turns of the event loop
   setImmediate(() => seen.push('others'));
   await lifecycle.start(new AbortController().signal);
   expect(seen).toEqual(['a', 'others', 'b']);
+});
+
+test('what has stopped is held by no signal that outlives it', async () => {
+  const { signal } = new AbortController();
+  const seen: AbortSignal[] = [];
+  const component: Component = { name: 'a', start: (given) => void seen.push(given) };
+  const options = { clock: new FakeClock(), log: silentLogger, stopDeadlineMs: 1 };
+  const lifecycle = new Lifecycle([component], options);
+  await lifecycle.start(signal);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  await lifecycle.stop();
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  expect(seen.map(({ aborted }) => aborted)).toEqual([true]);
 });

@@ -114,3 +114,25 @@ test('a Secret that somebody spoils or deletes is made anew', async () => {
   storage.remove('secrets', key);
   await world.until('there again', () => world.kubeconfigText()?.includes('token-1') ?? false);
 });
+
+test('a new token is used although the one before is dated later, since the clock was set back', async () => {
+  await established(3_600_000);
+  world.jump(-600_000);
+  const { provider } = world;
+  const next = provider.credential.bind(provider);
+  provider.credential = () => {
+    if (provider.tokens > 5) throw new Error('asked too often');
+    return next();
+  };
+  const { storage } = world.home;
+  const object = storage.get('advertisements.tributary.dev', world.id);
+  if (object === undefined) throw new Error('no Advertisement');
+  const annotations = { ...object.metadata.annotations, 'tributary.dev/renew': 'now' };
+  storage.update('advertisements.tributary.dev', {
+    ...object,
+    metadata: { ...object.metadata, annotations },
+  });
+  await world.until('renewed', () => world.kubeconfig?.token === 'token-2');
+  await world.clock.advance(60_000);
+  expect([world.kubeconfig?.token, provider.tokens]).toEqual(['token-2', 2]);
+});

@@ -77,3 +77,20 @@ test('a join token that is another cluster’s is not shown to this one', async 
   await world.wait('it is read', () => world.clusters.intent(MILAN).joinToken === `${MILAN}.name.secret`);
   expect(world.clusters.intent(ROME).joinToken).toBeUndefined();
 });
+
+test('a Secret whose first read fails holds up no start, and is read by and by', async () => {
+  await world.down();
+  world = new ClustersWorld();
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, joinTokenSecretRef: { name: 'token' } }));
+  world.seed(secrets, {
+    metadata: { name: 'token', namespace: NAMESPACE },
+    data: { token: Buffer.from('a.b.c').toString('base64') },
+  } as never);
+  const match = ({ path }: { path: string }): boolean => path.endsWith('/secrets/token');
+  const end = world.server.fault({ match, status: 503, times: 1e6 });
+  await world.up();
+  expect(world.server.count(/GET .*\/secrets\/token/)).toBeGreaterThan(0);
+  expect(world.clusters.intent(MILAN).joinToken).toBeUndefined();
+  end();
+  await world.wait('it is read', () => world.clusters.intent(MILAN).joinToken === 'a.b.c');
+});

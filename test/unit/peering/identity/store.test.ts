@@ -82,12 +82,23 @@ describe('the identity', () => {
   });
 
   test('signs once it is loaded, and not before', async () => {
-    const identity = new ClusterIdentity({ client, namespace, log: silentLogger });
+    const identity = new ClusterIdentity({ client, namespace, clock, log: silentLogger });
     expect(() => identity.clusterID).toThrow('before it was loaded');
     await identity.start(signal);
     expect(identity.clusterID).toBe(await load());
     expect(verifySignature(identity.publicKey, 'offer', 'x', identity.sign('offer', 'x'))).toBe(true);
   });
+});
+
+test.each([
+  ['GET', 503],
+  ['POST', 500],
+  ['POST', 409],
+])('a start outlasts a %s that is answered with %d', async (verb, status) => {
+  server.fault({ match: ({ method }) => method === verb, status, times: 3 });
+  const identity = new ClusterIdentity({ client, namespace, clock, log: silentLogger });
+  await clock.during('the identity is loaded', identity.start(signal));
+  expect(identity.clusterID).toBe(await load());
 });
 
 describe('never by accident another one', () => {
@@ -136,6 +147,8 @@ describe('never by accident another one', () => {
   test('the Secret is gone', async () => {
     await client.delete(secrets, ref);
     await refused(`the key of ${id} is gone`, 'delete the ConfigMap');
+    const identity = new ClusterIdentity({ client, namespace, clock, log: silentLogger });
+    await expect(identity.start(signal)).rejects.toMatchObject({ code: 'Invalid' });
     await client.delete(configMaps, ref);
     expect(await load()).not.toBe(id);
   });

@@ -62,6 +62,16 @@ test('numbers rise, also when the clock was set back, and when all else is forgo
   expect(next({ nowMs: NOW_MS + 2e9 }).generation).toBeGreaterThan(before.generation);
 });
 
+test('one that lies ahead since the clock was set back is made anew, since every peer would refuse it', () => {
+  const before = next({ nowMs: NOW_MS + 301_000 });
+  expect(next({ before, nowMs: NOW_MS + 1_000 })).toBe(before);
+  expect(next({ before })).toMatchObject({
+    generation: before.generation + 1,
+    issued: '2026-01-01T12:00:00Z',
+    expires: '2026-01-01T12:10:00Z',
+  });
+});
+
 test.each([0, -5, 1e12])('offerSeconds %d makes an offer that a peer can take', (offerSeconds) => {
   const odd = { ...policy, spec: { ...policy.spec, offerSeconds } };
   const { issued, expires } = next({ policy: odd });
