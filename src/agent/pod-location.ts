@@ -1,6 +1,6 @@
 import { LABEL_HOME_UID } from '../api/names.ts';
+import { containersOf } from '../api/pod.ts';
 import { VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
-import type { Pod } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isResult, keptLogOf } from '../provider/forge/made-anew.ts';
 import type { Provider } from '../provider/provider.ts';
@@ -30,7 +30,7 @@ function look(known: Known, { namespace, pod, container }: PodQuestion): Located
   const home = known.homePods.get(`${namespace}/${pod}`);
   if (home === undefined) return { kind: 'no pod' };
   const { uid } = home.metadata;
-  if (container !== undefined && !containerNames(home).includes(container))
+  if (container !== undefined && !containersOf(home).some(({ name }) => name === container))
     return { kind: 'no container', uid };
   const tenant = known.tenants.of(namespace);
   const remote = tenant?.remotePod(pod);
@@ -63,12 +63,4 @@ function gapOf(
   const { synced, contact } = tenant.pods;
   if (!synced) return { why: contact.error ?? NOT_READ, isSoonKnown: tenant.isFilling };
   return isStarting ? { why: state.message, isSoonKnown: true } : undefined;
-}
-
-function containerNames({ spec }: Pod): string[] {
-  return [
-    ...(spec?.initContainers ?? []),
-    ...(spec?.containers ?? []),
-    ...(spec?.ephemeralContainers ?? []),
-  ].map(({ name }) => name);
 }

@@ -1,5 +1,5 @@
 import { LABEL_HOME_UID } from './names.ts';
-import type { OwnerReference, Pod, Volume } from './wire.ts';
+import type { Container, EphemeralContainer, OwnerReference, Pod, Volume } from './wire.ts';
 
 /** Questions about pods that many places ask. Pure. */
 
@@ -20,6 +20,19 @@ export const isOfDaemonSet = (pod: Meta): boolean => controllerOf(pod)?.kind ===
 
 /** A peer has sent it here. */
 export const isGuest = ({ metadata }: Meta): boolean => metadata.labels?.[LABEL_HOME_UID] !== undefined;
+
+/** Containers of all kinds, in the order in which they start. */
+export const containersOf = ({ spec }: Pick<Pod, 'spec'>): (Container | EphemeralContainer)[] => [
+  ...(spec?.initContainers ?? []),
+  ...(spec?.containers ?? []),
+  ...(spec?.ephemeralContainers ?? []),
+];
+
+export const DISRUPTION_TARGET = 'DisruptionTarget';
+
+/** Whoever evicts, preempts or gives up pods in Kubernetes marks them so (KEP-3329); a home that deletes one does not. */
+export const isDisruptionTarget = ({ status }: Pick<Pod, 'status'>): boolean =>
+  (status?.conditions ?? []).some((it) => it.type === DISRUPTION_TARGET && it.status === 'True');
 
 /** Its containers have ended for good. */
 export const isFinished = ({ status }: { status?: { phase?: string } }): boolean =>

@@ -5,7 +5,7 @@ import {
   type PodSample,
   type RunningPod,
 } from '../api/pod-usage.ts';
-import { isFinished } from '../api/pod.ts';
+import { containersOf, isFinished } from '../api/pod.ts';
 import type { NamespaceMapping } from '../api/virtual-node.ts';
 import type { ContainerStatus, Pod } from '../api/wire.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -140,17 +140,12 @@ function sampleOf(item: PodMetrics, home: Pod, timestampMs: number): PodSample {
     ...(Number.isNaN(started) ? {} : { startTimeMs: started }),
     timestampMs,
     windowMs: Math.min(durationMs(item.window ?? ''), MOST_WINDOW_MS),
-    containers: containerNames(home).flatMap((one): ContainerSample[] => {
+    containers: containersOf(home).flatMap(({ name: one }): ContainerSample[] => {
       const usage = usages.get(one);
       return usage === undefined ? [] : [containerSample(one, usage, home)];
     }),
   };
 }
-
-const containerNames = ({ spec }: Pod): string[] =>
-  [spec?.containers, spec?.initContainers, spec?.ephemeralContainers].flatMap((list) =>
-    (list ?? []).map(({ name }) => name),
-  );
 
 type Usage = NonNullable<NonNullable<PodMetrics['containers']>[number]['usage']>;
 

@@ -1,4 +1,5 @@
 /** What the journal knows of one pod, and how that is read from the pod. Pure. */
+import { isDisruptionTarget } from '../../api/pod.ts';
 import {
   ANNOTATION_RECREATED,
   ANNOTATION_RESULT,
@@ -10,7 +11,7 @@ import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-a
 import { boundedCount, parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/fields.ts';
-import { isDisrupted, isDisruptionTarget, endedByItself, RESULT_GATE, resultOf } from './result.ts';
+import { isDisrupted, endedByItself, RESULT_GATE, resultOf } from './result.ts';
 
 export interface JournalEntry {
   name: string;

@@ -1,6 +1,6 @@
 /** How a pod ended: by itself or not, and what of its status is kept as its result. Pure. */
 import { DISRUPTION_REASONS, OFFLOADED_REASONS } from '../../api/names.ts';
-import { isFinished } from '../../api/pod.ts';
+import { DISRUPTION_TARGET, isDisruptionTarget, isFinished } from '../../api/pod.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 
 type AnyPod = Pick<Pod, 'metadata' | 'spec' | 'status'>;
@@ -24,12 +24,6 @@ export function isDisrupted({ status }: AnyPod): boolean {
   const { reason = '' } = status;
   return DISRUPTIONS.has(reason) || reason.startsWith('OutOf') || isDisruptionTarget({ status });
 }
-
-export const DISRUPTION_TARGET = 'DisruptionTarget';
-
-/** Whoever evicts, preempts or gives up pods in Kubernetes marks them so (KEP-3329); a home that deletes one does not. */
-export const isDisruptionTarget = ({ status }: Pick<Pod, 'status'>): boolean =>
-  (status?.conditions ?? []).some((it) => it.type === DISRUPTION_TARGET && it.status === 'True');
 
 /**
  * Whether it ended by itself and for good, so that its status is its result. A pod that somebody deletes is also Failed or
@@ -84,7 +78,7 @@ export function lostResult(now: string): PodStatus {
     message,
     conditions: [
       {
-        type: 'DisruptionTarget',
+        type: DISRUPTION_TARGET,
         status: 'True',
         reason: DISRUPTION_REASONS.deleted,
         message,

@@ -1,9 +1,10 @@
 /** The two forms in which a pod is held: slim, to decide about it; as a body, to make it anew. And what memory they take. */
+import { DISRUPTION_TARGET, isDisruptionTarget } from '../../api/pod.ts';
 import { ANNOTATION_RESULT, ANNOTATION_RESULT_LOGS, LABEL_HOME_UID } from '../../api/names.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { identityOf } from '../../kube/objects.ts';
 import { withoutKeys } from '../../lib/fields.ts';
-import { DISRUPTION_TARGET, isDisruptionTarget, RESULT_GATE, resultOf } from './result.ts';
+import { RESULT_GATE, resultOf } from './result.ts';
 
 /** All of which an entry is made. Without logs: what we have written ourselves would take room from other pods. */
 export function podBody({ metadata, spec, status }: Pod): Pod {

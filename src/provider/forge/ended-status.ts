@@ -5,7 +5,7 @@ import {
   type DisruptionReason,
   OFFLOADED_REASONS,
 } from '../../api/names.ts';
-import { isFinished } from '../../api/pod.ts';
+import { DISRUPTION_TARGET, isFinished } from '../../api/pod.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { hasRun } from './waiting-status.ts';
 
@@ -53,11 +53,7 @@ function disrupted(
   return { ...ended, reason, message, conditions: [...kept, condition] };
 }
 
-export const DISRUPTION_TARGET = 'DisruptionTarget';
 export const ENDED_THERE = 'the foreign cluster is ending the pod';
-
-export const isDisruption = ({ type, status }: PodCondition): boolean =>
-  type === DISRUPTION_TARGET && status === 'True';
 
 /** What this program says of a pod that the foreign cluster ends; what eviction and preemption there say of it travels as it is. */
 export const isOurDisruption = ({ type, reason }: PodCondition): boolean =>

@@ -1,3 +1,4 @@
+import { containersOf } from '../../api/pod.ts';
 import type { Container, EphemeralContainer, Pod, Volume, VolumeProjection } from '../../api/wire.ts';
 
 export type ReferenceKind = 'ConfigMap' | 'Secret';
@@ -47,18 +48,13 @@ export type AnyContainer = Container | EphemeralContainer;
 export function podReferences(pod: Pod): Reference[] {
   const { spec } = pod;
   if (spec === undefined) return [];
-  const containers = [
-    ...(spec.initContainers ?? []),
-    ...spec.containers,
-    ...(spec.ephemeralContainers ?? []),
-  ];
   const found = [
     // A missing pull secret is no obstacle to the kubelet: the image may be public or already there.
     ...(spec.imagePullSecrets ?? []).flatMap(({ name }) =>
       referenceTo('Secret', { name, optional: true }, { usage: 'imagePull', user: 'imagePullSecrets' }),
     ),
     ...(spec.volumes ?? []).flatMap(volumeReferences),
-    ...containers.flatMap(containerReferences),
+    ...containersOf(pod).flatMap(containerReferences),
   ];
   const unique = new Map<string, Reference>();
   for (const one of found) {

@@ -8,7 +8,7 @@ import {
   STATUS_CUT_REASON,
 } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
-import { isControlled } from '../../api/pod.ts';
+import { DISRUPTION_TARGET, isControlled } from '../../api/pod.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
 import { shownText } from '../../lib/untrusted.ts';
@@ -22,7 +22,7 @@ import {
 } from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
-import { DISRUPTION_TARGET, disruption, ENDED_THERE, isEndedThere, isOurDisruption } from './ended-status.ts';
+import { disruption, ENDED_THERE, isEndedThere, isOurDisruption } from './ended-status.ts';
 import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
 import { isCutOff, networkCause, obstacleToReach, viewsOf, withNetwork } from './reach.ts';
 import { mostStatusBytes } from './status-size.ts';

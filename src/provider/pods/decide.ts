@@ -1,4 +1,4 @@
-import { isControlled, isFinished, isOfDaemonSet } from '../../api/pod.ts';
+import { isControlled, isDisruptionTarget, isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import {
   ANNOTATION_STRATEGY,
   CONDITION_OFFLOADED,
@@ -12,7 +12,7 @@ import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { asksClusterDns } from '../forge/dns.ts';
-import { isDisruption, isEndedThere } from '../forge/ended-status.ts';
+import { isEndedThere } from '../forge/ended-status.ts';
 import { forgePlacement, placementRefusal } from '../forge/placement.ts';
 import { forgePod } from '../forge/pod.ts';
 import { isBodyFor } from '../forge/same-body.ts';
@@ -198,8 +198,7 @@ function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
  * at fault (DisruptionTarget) is said before. A pod that nobody would replace stays until its containers have ended, and is shown as lost.
  */
 function decideEndedThere(situation: Situation, home: Pod, remote: Pod): Action {
-  const isSaid = home.status?.conditions?.some(isDisruption) === true;
-  const saying = isSaid ? NOTHING : mirror(situation, home, remote);
+  const saying = isDisruptionTarget(home) ? NOTHING : mirror(situation, home, remote);
   if (saying !== NOTHING) return saying;
   const { deletionGracePeriodSeconds: left = FORCED_GRACE_SECONDS } = remote.metadata;
   return { do: 'letGo', home, remote, gracePeriodSeconds: Math.max(FORCED_GRACE_SECONDS, left) };

@@ -6,7 +6,7 @@ import {
   OFFLOADED_REASONS,
   type OffloadedReason,
 } from '../../api/names.ts';
-import { isFinished } from '../../api/pod.ts';
+import { isDisruptionTarget, isFinished } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
@@ -16,7 +16,6 @@ import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Pace } from '../../lib/pace.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
-import { isDisruption } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { refusedStatus, unshowableStatus } from '../forge/status.ts';
 import { homeLookups, homePace, statusCost } from '../home-paces.ts';
@@ -301,7 +300,7 @@ export class PodReconciler {
       await this.#echoes.around(home, async () => {
         const written = await this.#putStatus(home, status, signal);
         // The end of a pod may have to be carried across, and one that is disrupted may have to go.
-        const isLast = written !== undefined && !isFinished(written) && !isDisrupted(written);
+        const isLast = written !== undefined && !isFinished(written) && !isDisruptionTarget(written);
         return isLast ? written : undefined;
       });
       return DONE;
@@ -355,8 +354,6 @@ const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false
 const isKnown = (tenant: Tenant | undefined, home: Pod | undefined): boolean =>
   tenant === undefined ||
   (home?.metadata.deletionTimestamp === undefined ? tenant.synced : tenant.pods.synced);
-
-const isDisrupted = ({ status }: Pod): boolean => status?.conditions?.some(isDisruption) === true;
 
 const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);

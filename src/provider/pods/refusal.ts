@@ -1,6 +1,7 @@
 import { CAUSE_WRITE_BUDGET } from '../../api/admission.ts';
 import { OFFLOADED_REASONS, type OffloadedReason } from '../../api/names.ts';
 import { errorCode, errorMessage, type TributaryError } from '../../lib/errors.ts';
+import { isForRoom } from '../forge/applied.ts';
 
 export interface Refusal {
   reason: OffloadedReason;
@@ -45,9 +46,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   switch (errorCode(error)) {
     case 'Forbidden':
       return {
-        reason: /exceeded quota/u.test(message)
-          ? OFFLOADED_REASONS.exceededQuota
-          : OFFLOADED_REASONS.forbidden,
+        reason: isForRoom(message) ? OFFLOADED_REASONS.exceededQuota : OFFLOADED_REASONS.forbidden,
         message,
       };
     case 'Invalid':
